@@ -133,6 +133,7 @@ def headline(evidence: Evidence) -> Headline:
         return Headline("Empty", "no claim was checked, and an empty run shows nothing.")
     if status:
         return Headline("Red", f"every claim holds, but the run ended with status {status}: another test failed.")
+    hold = "holds" if counts.pass_ == 1 else "hold"
     rest = [
         f"{grouped(counts.xfail)} known to disagree" if counts.xfail else "",
         f"{grouped(counts.undecided)} undecided" if counts.undecided else "",
@@ -140,7 +141,7 @@ def headline(evidence: Evidence) -> Headline:
         f"{grouped(counts.deselected)} deselected, so this is not a full check" if counts.deselected else "",
     ]
     return Headline(
-        "Green", "; ".join([f"{grouped(counts.pass_)} of {claims} hold, none fails", *filter(None, rest)]) + "."
+        "Green", "; ".join([f"{grouped(counts.pass_)} of {claims} {hold}, none fails", *filter(None, rest)]) + "."
     )
 
 

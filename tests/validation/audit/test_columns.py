@@ -277,6 +277,13 @@ def test_figures_of_founders_editions_and_of_announcements_are_disputed(audited)
     disputed = {(one.device, one.quantity) for one in audited(text) if one.status == "disputed"}
     assert disputed == {("RTX 2080 Ti", "fp32 peak"), ("RTX 2080 Ti", "tdp"), ("MI250X", "bandwidth")}
     assert sorted(statuses(audited(text))) == ["disputed"] * 3 + ["right"] * 3
+    # 2304 × 2 × 1710 MHz = 7.88 TFLOP/s, the reference board has 1620 MHz and 175 W
+    assert statuses(audited("device,fp32_tflops,tdp_w,boost_mhz\nRTX 2070,7.9,185,1710\n")) == ["disputed"] * 3
+
+
+def test_the_peak_power_that_a_vendor_prints_beside_the_rated_one_is_not_wrong(audited):
+    # the CDNA 2 whitepaper: 500 W TDP, 560 W peak
+    assert statuses(audited("device,tdp_w\nMI250,560\nMI250,500\nMI250,520\n")) == ["right", "right", "wrong"]
 
 
 def test_other_variants_of_a_rate_are_named(audited):

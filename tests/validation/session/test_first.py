@@ -173,3 +173,61 @@ def test_a_run_from_another_folder_finds_nothing_changed(run, tiny, monkeypatch)
     text = str(tiny.run("--rooflint-only", f"--rooflint-store={tiny.root / '.rooflint'}").stdout)
     assert "changed since the last run" not in text
     assert "10 passed" in text
+
+
+# ---- alone, as `rooflint check --changed`
+
+
+@pytest.fixture
+def changed(tiny):
+    """`changed()`: exit status and lines of `rooflint check --changed`."""
+    tiny.write("golden/t4.yaml", T4)
+
+    def judged(*arguments):
+        found = tiny.script("rooflint", "check", "--changed", *arguments)
+        return found.returncode, found.stdout + found.stderr
+
+    return judged
+
+
+def test_without_a_kept_run_all_claims_are_judged(changed):
+    status, text = changed()
+    assert status == 0
+    assert text.startswith("no earlier run of the whole suite was kept, so all claims are judged\n")
+    assert "10 passed" in text
+
+
+def test_alone_only_what_depends_on_changes_is_judged_and_fails_the_command(changed, tiny):
+    changed()
+    assert changed() == (0, "nothing changed since the last run\n")
+    tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
+    status, text = changed()
+    assert status == 1
+    assert text.startswith(f"changed since the last run: {SPEC}\n")
+    assert text.endswith("what depends on it: 4 fail, 4 pass\n")
+    tiny.edit(SPEC, "int8: [2048 MAC", "int8: [4096 MAC")
+    assert changed() == (0, "nothing changed since the last run\n")
+
+
+def test_a_file_that_cannot_be_read_fails_the_command(changed, tiny):
+    changed()
+    tiny.write("golden/t4.yaml", "claims: [\n")
+    status, text = changed()
+    assert status == 1
+    assert "\ngolden/t4.yaml:2  is not YAML" in text
+
+
+def test_claims_for_which_there_is_no_time_are_counted(changed, tiny, monkeypatch):
+    changed()
+    tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
+    monkeypatch.chdir(tiny.root)
+    monkeypatch.setattr(module, "ALONE_S", 0.0)
+    lines = []
+    assert module.judge_changed(None, None, tiny.root / ".rooflint", lines.append) == 0
+    assert lines[-1] == "what depends on it: no claims; 8 slower claims left to a full run"
+
+
+def test_other_options_are_refused_beside_it(changed):
+    status, text = changed("--report", "-k", "int8")
+    assert status == 2
+    assert "--changed judges claims and writes nothing; remove --report, -k, int8" in text

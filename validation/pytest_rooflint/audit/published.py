@@ -17,7 +17,7 @@ from rooflint.base.facts import Factor, Ladder
 from rooflint.diagnosis.figures import QUANTITIES, Figure
 from rooflint.hardware.registry import Registry
 
-_KINDS = {"peak", "bandwidth", "capacity", "tdp", "count"}
+_KINDS = {"peak", "bandwidth", "capacity", "tdp", "count", "clock"}
 
 
 @dataclass(frozen=True)

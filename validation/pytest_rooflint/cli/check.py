@@ -56,6 +56,12 @@ def check(
     watch: Annotated[
         bool, typer.Option("--watch", help="Keep running and judge again on every save; writes no evidence.")
     ] = False,
+    changed: Annotated[
+        bool,
+        typer.Option(
+            "--changed", help="Judge only what depends on files that changed since the last run, and write nothing."
+        ),
+    ] = False,
     jobs: Jobs = 0,
     dask: Dask = "",
     ray: Ray = "",
@@ -67,11 +73,15 @@ def check(
     shards = {"--jobs": jobs, "--dask": dask, "--ray": ray}
     if not (mutate or watch) and (given := [name for name, value in shards.items() if value]):
         raise RooflintError(f"{given[0]} needs --mutate; for the suite itself use -n (pytest-xdist)")
-    if watch:
+    if watch or changed:
         others = {"--report": report, "--mutate": mutate, "--propose": propose, "--against": against, **shards}
         others |= {"--benchmark-json": benchmark_json, "--sarif": sarif}
-        _refuse_beside_watch({**others, "--evidence": evidence}, context.args)
-        raise typer.Exit(_watch(golden, specs))
+        others |= {"--evidence": evidence, "--changed": changed and watch}
+        _refuse_beside("--watch" if watch else "--changed", others, context.args)
+        if watch:
+            raise typer.Exit(_watch(golden, specs))
+        if (status := _changed(golden, specs)) is not None:
+            raise typer.Exit(status)
     home = project_root()
     evidence = evidence or home / EVIDENCE
     folders = [f"golden={folder}" for folder in golden or ()] + [f"specs={folder}" for folder in specs or ()]
@@ -99,10 +109,11 @@ def check(
     raise typer.Exit(status)
 
 
-def _refuse_beside_watch(options: Mapping[str, object], arguments: list[str]) -> None:
+def _refuse_beside(option: str, options: Mapping[str, object], arguments: list[str]) -> None:
     given = [*(name for name, value in options.items() if value), *arguments]
     if given:
-        raise RooflintError(f"--watch judges all claims and writes nothing; remove {', '.join(given)}")
+        what = "all claims" if option == "--watch" else "claims"
+        raise RooflintError(f"{option} judges {what} and writes nothing; remove {', '.join(given)}")
 
 
 def _refuse_unknown(revision: str) -> None:
@@ -136,6 +147,12 @@ def _watch(golden: list[Path] | None, specs: list[Path] | None) -> int:
     from pytest_rooflint.suite.suite import Suite  # noqa: PLC0415
 
     return watch(Suite.of_project(golden, specs), lambda text: typer.echo(sanitized(text)))
+
+
+def _changed(golden: list[Path] | None, specs: list[Path] | None) -> int | None:
+    from pytest_rooflint.session.first import judge_changed  # noqa: PLC0415  # as above
+
+    return judge_changed(golden, specs, project_root() / FOLDER, lambda text: typer.echo(sanitized(text)))
 
 
 def _run(module: str, *arguments: str) -> int:

@@ -7,7 +7,7 @@ order rests on what was kept: without it, or with something else in its place, v
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -29,6 +29,8 @@ from rooflint.hardware.registry import Registry
 FILE = "check.json"
 LIMIT_S = 0.7
 """CPU time that the claims which are judged first may take together; slower ones follow with the rest. [s]"""
+ALONE_S = 1.5
+"""The same where nothing follows. [s]"""
 QUICK_S = 0.01
 """CPU time of a claim that counts as quick. [s]"""
 MOST = 10
@@ -81,6 +83,30 @@ class Record:
 _RECORD = TypeAdapter(Record)
 
 
+@dataclass(frozen=True)
+class Judged:
+    """What became of the claims that depend on changed files."""
+
+    changed: Sequence[str]
+    """Names of the files."""
+    problems: Sequence[str]
+    """Of changed golden files that cannot be read."""
+    verdicts: Sequence[Verdict]
+    left: int
+    """Claims for which there was no time."""
+
+    @property
+    def fails(self) -> bool:
+        """Whether something is wrong."""
+        return bool(self.problems) or any(one.outcome == "fail" for one in self.verdicts)
+
+    def sentences(self) -> Iterator[str]:
+        """The changed files, and a block for each cause of failures."""
+        yield f"changed since the last run: {some(self.changed)}"
+        yield from self.problems
+        yield from in_blocks((one for one in self.verdicts if one.outcome == "fail"), MOST)
+
+
 @dataclass
 class First:
     """Judges first what depends on changes, and keeps what the next run needs for it."""
@@ -110,19 +136,27 @@ class First:
 
     def sentences(self, started_in: Path, *, excuses: bool) -> Iterator[str]:
         """What changed since the last run, and what the claims that depend on it say; nothing where none is known."""
-        files = sorted({*self.before.files, *self.files} if self.before.files else ())
+        found = self.judged(started_in, excuses=excuses, limit_s=LIMIT_S)
+        if found is None or not (found.problems or found.verdicts):
+            return
+        yield from found.sentences()
+        rest = f"; {counted(found.left, 'more claim')} with the rest" if found.left else ""
+        yield f"what depends on it, judged first: {tally(found.verdicts)}{rest}"
+
+    def judged(self, started_in: Path, *, excuses: bool, limit_s: float) -> "Judged | None":
+        """The claims that depend on what changed since the last run, as many as the limit of CPU time allows. [s]
+
+        None where no run was kept.
+        """
+        if not self.before.files:
+            return None
+        files = sorted({*self.before.files, *self.files})
         changed = [name for name in files if self.before.files.get(name) != self.files.get(name)]
         problems, wanted = self._wanted(set(changed))
-        verdicts = list(self._judged(wanted, started_in, excuses))
-        if not problems and not verdicts:
-            return
-        verdicts.sort(key=lambda one: (one.claim.file, one.claim.line))
-        yield f"changed since the last run: {some(changed)}"
-        yield from problems
-        yield from in_blocks((one for one in verdicts if one.outcome == "fail"), MOST)
-        slower = len(wanted) - len(verdicts)
-        rest = f"; {counted(slower, 'more claim')} with the rest" if slower else ""
-        yield f"what depends on it, judged first: {tally(verdicts)}{rest}"
+        verdicts = sorted(
+            self._judged(wanted, started_in, excuses, limit_s), key=lambda one: (one.claim.file, one.claim.line)
+        )
+        return Judged(changed, problems, verdicts, len(wanted) - len(verdicts))
 
     def _wanted(self, changed: set[str]) -> tuple[list[str], dict[tuple[str, str], float]]:
         """Problems of changed golden files; (file, id) of claims that depend on changes, with the time of each. [s]"""
@@ -142,10 +176,12 @@ class First:
             wanted |= {one: known.get(one, 0.0) for one in ids}
         return problems, wanted
 
-    def _judged(self, wanted: Mapping[tuple[str, str], float], started_in: Path, excuses: bool) -> Iterator[Verdict]:
+    def _judged(
+        self, wanted: Mapping[tuple[str, str], float], started_in: Path, excuses: bool, limit_s: float
+    ) -> Iterator[Verdict]:
         """Verdicts on as many claims as the limit allows: quick ones first, file by file, the file with most first."""
         files, most = {shown(file): file for file in self.suite.files}, Counter(name for name, _ in wanted)
-        until = time.process_time() + LIMIT_S
+        until = time.process_time() + limit_s
         order = sorted(wanted.items(), key=lambda one: (one[1] > QUICK_S, -most[one[0][0]], one[0][0], one[1]))
         for (name, claim_id), seconds in order:
             if time.process_time() + seconds < until:
@@ -174,6 +210,28 @@ class First:
         """Keep it for the next run. Raises OSError."""
         record = _RECORD.validate_python({"files": self.files, "claims": self.asked, "folders": self._folders})
         store.keep(self.file, _RECORD.dump_json(record).decode())
+
+
+def judge_changed(
+    golden: Sequence[Path] | None, specs: Sequence[Path] | None, kept: Path, say: Callable[[str], None]
+) -> int | None:
+    """Judge what depends on files that changed since the last run, which left its record in a folder.
+
+    Quick claims come first. The exit status; None where no run of the whole suite was kept there.
+    """
+    first = First(Suite.of_project(golden, specs), kept / FILE)
+    found = first.judged(Path.cwd(), excuses=True, limit_s=ALONE_S)
+    if found is None:
+        say("no earlier run of the whole suite was kept, so all claims are judged")
+        return None
+    if not found.changed:
+        say("nothing changed since the last run")
+        return 0
+    for sentence in found.sentences():
+        say(sentence)
+    left = f"; {counted(found.left, 'slower claim')} left to a full run" if found.left else ""
+    say(f"what depends on it: {tally(found.verdicts)}{left}")
+    return int(found.fails)
 
 
 def noting(judged: Callable[[Context], Verdict], claim: Claim, suite: Suite) -> tuple[Verdict, dict[str, Any] | None]:

@@ -1,0 +1,139 @@
+"""The action and the hook as other repositories use them: their commands, run in a scratch repository."""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+from tests.validation.conftest import SCRIPTS, TINY, run_script
+
+ROOT = Path(__file__).parents[1]
+ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+SPEC = "specs/hardware/acme/x1.yaml"
+
+
+def git(folder, *arguments):
+    identity = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "init.defaultBranch=main")
+    subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.fixture
+def scratch(tmp_path):
+    """A repository with one commit, in which every claim holds."""
+    folder = tmp_path / "chips"
+    shutil.copytree(TINY, folder, ignore=shutil.ignore_patterns(".pytest_cache"))
+    git(folder, "init")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-m", "first")
+    return folder
+
+
+@pytest.fixture
+def halved(scratch):
+    """A second commit halves a rate, which makes four claims fail."""
+    file = scratch / SPEC
+    file.write_text(file.read_text(encoding="utf-8").replace("int8: [4096 MAC", "int8: [2048 MAC"), encoding="utf-8")
+    git(scratch, "commit", "-am", "second")
+    return scratch
+
+
+def step(name):
+    (found,) = [one for one in ACTION["runs"]["steps"] if one.get("name") == name]
+    return found
+
+
+def acted(folder, event="push", **inputs):
+    """Status and output of the action's own commands, with the inputs as its `env` passes them on; and the summary."""
+    given = {name.replace("_", "-"): value for name, value in inputs.items()}
+    values = {f"inputs.{name}": given.get(name, one["default"]) for name, one in ACTION["inputs"].items()}
+    values["github.event_name"] = event
+    summary = folder.parent / "summary.md"
+    environment = {
+        "PATH": f"{SCRIPTS}{os.pathsep}{os.environ['PATH']}",
+        "HOME": str(folder.parent),
+        "GITHUB_ACTIONS": "true",
+        "GITHUB_STEP_SUMMARY": str(summary),
+    }
+    done = None
+    for name in ("Check the specs", "Show the summary on the page of the run"):
+        one = step(name)
+        passed = {key: values[value.strip("${} ")] for key, value in one.get("env", {}).items()}
+        ran = subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", one["run"]],
+            cwd=folder / values["inputs.working-directory"],
+            env=environment | passed,
+            capture_output=True,
+            encoding="utf-8",
+            check=False,
+        )
+        done = done or ran
+    return done.returncode, done.stdout + done.stderr, summary.read_text(encoding="utf-8")
+
+
+def test_no_expression_stands_in_a_command():
+    # what a pull request names itself reaches a command through the environment only
+    for one in ACTION["runs"]["steps"]:
+        assert "${{" not in one.get("run", "")
+        assert all(value.startswith("${{") for value in one.get("env", {}).values())
+
+
+def test_every_input_is_used_and_every_used_one_is_declared():
+    text = (ROOT / "action.yml").read_text(encoding="utf-8").partition("\nruns:")[2]
+    assert {name for name in ACTION["inputs"] if f"inputs.{name}" in text} == set(ACTION["inputs"])
+
+
+@pytest.mark.slow
+def test_a_green_repository_ends_with_report_summary_and_empty_sarif(scratch):
+    status, text, summary = acted(scratch)
+    assert (status, "::error" in text) == (0, False)
+    assert summary.startswith("## Green")
+    out = scratch / "reports/out"
+    assert (out / "report.html").is_file()
+    assert json.loads((out / "causes.sarif").read_text(encoding="utf-8"))["runs"][0]["results"] == []
+
+
+@pytest.mark.slow
+def test_a_pull_request_names_the_changed_line_once(halved):
+    status, text, summary = acted(halved, "pull_request")
+    assert status == 1
+    (error,) = [line for line in text.splitlines() if line.startswith("::error")]
+    assert error.startswith(f"::error file={SPEC},line=") and ",title=4 failing claims::" in error
+    assert summary.startswith("<!-- rooflint -->\n### ✗ 1 changed line makes 4 claims fail")
+    (result,) = json.loads((halved / "reports/out/causes.sarif").read_text(encoding="utf-8"))["runs"][0]["results"]
+    assert result["ruleId"] == "change"
+
+
+@pytest.mark.slow
+def test_without_the_base_a_pull_request_is_judged_and_warned(scratch):
+    status, text, _ = acted(scratch, "pull_request")
+    assert status == 0
+    assert "::warning title=rooflint::not compared with the base" in text
+
+
+@pytest.mark.slow
+def test_inputs_reach_the_command_and_stay_text(halved):
+    status, text, _ = acted(halved, base="none", golden="golden\n", specs="specs", arguments="-k\nbandwidth")
+    assert status == 0
+    assert "deselected:" in text
+    shutil.rmtree(halved / "reports")
+    status, text, summary = acted(halved, golden="$(touch stolen); golden")
+    assert status != 0
+    assert not (halved / "stolen").exists()
+    assert summary.rpartition("\n## ")[2].startswith("No report")
+    status, text, _ = acted(halved, mutate="maybe")
+    assert (status, "want true or false, found maybe" in text) == (2, True)
+
+
+@pytest.mark.slow
+def test_the_hook_judges_what_changed(scratch):
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+    first = run_script(scratch, *hook["entry"].split())
+    assert (first.returncode, "so all claims are judged" in first.stdout) == (0, True)
+    file = scratch / SPEC
+    file.write_text(file.read_text(encoding="utf-8").replace("int8: [4096 MAC", "int8: [2048 MAC"), encoding="utf-8")
+    second = run_script(scratch, *hook["entry"].split())
+    assert second.returncode == 1
+    assert second.stdout.endswith("what depends on it: 4 fail, 4 pass\n")
