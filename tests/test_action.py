@@ -137,3 +137,59 @@ def test_the_hook_judges_what_changed(scratch):
     second = run_script(scratch, *hook["entry"].split())
     assert second.returncode == 1
     assert second.stdout.endswith("what depends on it: 4 fail, 4 pass\n")
+
+
+# ---- the history of main
+
+
+@pytest.fixture
+def published(tmp_path):
+    """`published(status, text)`: status and output of history.sh, with a page that answers so; and the site."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+
+    def run(evidence, status, text=""):
+        scripts = {
+            "gh": "echo https://acme.github.io/chips/",
+            "curl": (
+                'while test $# -gt 1; do if test "$1" = --output; then cp answer "$2"; fi; shift; done\n'
+                f'test "$1" = https://acme.github.io/chips/history.jsonl && printf {status}'
+            ),
+        }
+        for name, script in scripts.items():
+            (programs / name).write_text(f"#!/bin/bash\n{script}\n", encoding="utf-8")
+            (programs / name).chmod(0o755)
+        (tmp_path / "answer").write_text(text, encoding="utf-8")
+        path = os.pathsep.join(map(str, (programs, SCRIPTS, os.environ["PATH"])))
+        done = subprocess.run(
+            [ROOT / ".github/history.sh", evidence, "none.json", "site"],
+            cwd=tmp_path,
+            env={"PATH": path, "GITHUB_REPOSITORY": "acme/chips", "HOME": str(tmp_path)},
+            capture_output=True,
+            encoding="utf-8",
+            check=False,
+        )
+        return done.returncode, done.stdout + done.stderr, tmp_path / "site"
+
+    return run
+
+
+@pytest.mark.slow
+def test_each_commit_adds_a_line_to_the_published_history(scratch, published):
+    run_script(scratch, "rooflint", "check")
+    evidence = scratch / "reports/out/evidence.json"
+    status, text, site = published(evidence, 404)
+    assert status == 0, text
+    (line,) = (site / "history.jsonl").read_text(encoding="utf-8").splitlines()
+    assert "<svg" in (site / "index.html").read_text(encoding="utf-8")
+    earlier = json.dumps(json.loads(line) | {"sha": "a" * 40})
+    status, text, site = published(evidence, 200, f"{earlier}\n")
+    assert status == 0, text
+    assert len((site / "history.jsonl").read_text(encoding="utf-8").splitlines()) == 2
+
+
+@pytest.mark.slow
+def test_a_history_that_cannot_be_read_is_not_begun_anew(scratch, published):
+    run_script(scratch, "rooflint", "check")
+    status, text, _ = published(scratch / "reports/out/evidence.json", 503)
+    assert (status, "answers 503; publish again" in text) == (1, True)
