@@ -37,6 +37,9 @@ EXAMPLES = {name: kind.example for name, kind in KINDS.items() if kind.example}
 DEFAULTS = [name for name, kind in KINDS.items() if kind.is_default]
 """Kinds that are compared where no device is named."""
 
+MOST_LISTED = 4
+"""Slashes of a name that lists devices."""
+
 SHORTEST = 3
 """Letters by which a name may begin like another one: `MI300` for the MI300X and the MI300A."""
 
@@ -185,8 +188,17 @@ class Names:
                 by_part.setdefault(part, []).append(self._devices[place].id)
         for part, devices in by_part.items():
             return Meaning(name, tuple(devices), part, times, is_system=vocabulary.is_system(said))
+        if several := self._listed(name):
+            return Meaning(name, several)
         short = tuple(self._shortened(given))
         return Meaning(name, (), None, times, tuple(short or self._near(name, given)), shortened=short)
+
+    def _listed(self, name: str) -> tuple[str, ...]:
+        """The devices of a name that lists several with slashes, `A100/A800`; none unless each of them is one."""
+        each = [self.meaning(part) for part in name.split("/")] if 0 < name.count("/") <= MOST_LISTED else []
+        if not all(one.devices and one.times == 1 and not one.part for one in each):
+            return ()
+        return tuple(dict.fromkeys(device for one in each for device in one.devices))
 
     def having(self, text: str) -> list[str]:
         """Ids of the devices in whose id, name or aliases each word of a text stands whole: `jetson orin`, `sxm`."""
@@ -388,7 +400,8 @@ def _gigabytes(hardware: Hardware, memory: str) -> float | None:
 
 
 def _own_words(hardware: Hardware) -> set[str]:
-    """Words that may stand beside the name: the memory's, the architecture's, the die's."""
+    """Words that may stand beside the name: the memory's, the architecture's, the die's, `sm75`."""
     named = (*words(hardware.architecture or ""), *words(hardware.die or ""), *words(hardware.name))
     described = {word for word in named if is_form(word) or (gigabytes(word) and not word.isdigit())}
-    return {*hardware.memories, *named} - described
+    capability = f"sm{hardware.compute_capability.replace('.', '')}" if hardware.compute_capability else ""
+    return {*hardware.memories, *named, capability} - described

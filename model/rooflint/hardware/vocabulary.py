@@ -83,6 +83,8 @@ _SPELLINGS = tuple(
         (r"\b(pcie)((?:[\s_-]*x(?:1|4|8|16))?)(?=\b|_)", r"\1"),
         (r"\bdgx[\s_-]1v?\b", "dgx"),
         (r"\bdgx[\s_-]2\b", "dgx x16"),
+        (r"(?<![a-z0-9])sm[_-]?(\d{2,3})(?![a-z0-9.])", r" sm\1 "),
+        (r"(?<![a-z0-9])(?:cc|compute capability)[\s_-]*(\d{1,2})\.(\d)(?![0-9])", r" sm\1\2 "),
         (r"\bgrace[\s_-]hopper\b", "gh200"),
         (r"\bgrace[\s_-]blackwell\b", "gb200"),
         (r"(?<![\d.])(\d{1,6})[\s_-]*(gb|gib)(?![a-z0-9])", r" \1\2 "),

@@ -188,6 +188,30 @@ def test_a_name_of_several_devices_is_ambiguous_and_the_message_names_them():
         select_device(REGISTRY, "A100 40 GB")
 
 
+@pytest.mark.parametrize("name", ["T4 (SM75)", "T4 sm_75", "T4 (CC 7.5)", "Tesla T4, compute capability 7.5"])
+def test_a_compute_capability_beside_a_name_must_be_that_of_the_device(name):
+    assert names_of(REGISTRY).meaning(name).devices == ("nvidia/t4",)
+    assert not names_of(REGISTRY).meaning(name.replace("7", "8")).devices
+
+
+def test_a_name_with_slashes_means_each_of_its_devices():
+    names = names_of(REGISTRY)
+    both = names.meaning("A100").devices + names.meaning("A800").devices
+    assert names.meaning("A100/A800").devices == both
+    assert (
+        names.meaning("A100 / A800 80GB").devices == names.meaning("A100").devices + names.meaning("A800 80GB").devices
+    )
+    assert not names.meaning("A100/zzzz").devices
+    assert not names.meaning("/".join(["A100", "A800"] * 5000)).devices
+    with pytest.raises(AmbiguousDeviceError, match=r"^'H200/L4' is ambiguous: nvidia/h200-nvl-141gb, .*nvidia/l4$"):
+        select_device(REGISTRY, "H200/L4")
+
+
+@pytest.mark.parametrize("name", ["RTX6000_BLACKWELL", "RTX 6000 Blackwell", "RTX PRO 6000 Blackwell"])
+def test_the_rtx_pro_6000_is_known_without_its_pro(name):
+    assert names_of(REGISTRY).meaning(name).devices == ("nvidia/rtx-pro-6000-blackwell",)
+
+
 @pytest.mark.parametrize(
     ("name", "near"),
     [

@@ -32,6 +32,18 @@ def test_a_name_without_its_variant_is_right_for_one_of_them_and_said_to_be_ambi
     assert "989.4 TFLOP/s" in finding.note or "835.3 TFLOP/s" in finding.note
 
 
+def test_a_precision_that_only_a_remark_gives_is_said(audited):
+    source = "PEAK = {\n    'h100 pcie': 1513e12,  # dense BF16\n}\nBF16_PEAK = {'t4': 65e12}\n"
+    remarked, plain = audited(source, "mfu.py")
+    assert (remarked.status, remarked.note) == ("wrong", "bf16 is taken from the remark 'dense BF16'")
+    assert "remark" not in plain.note
+
+
+def test_a_row_of_two_devices_may_hold_the_figure_of_either(audited):
+    table = "device,bf16_tflops\nA100/A800,312\nA100/H100 SXM5,312\nA100/A800,400\n"
+    assert [one.status for one in audited(table)] == ["right", "ambiguous", "wrong"]
+
+
 def test_a_figure_that_all_variants_share_is_right(audited):
     assert only(audited("device,bf16_tflops\nA100,312\n")).status == "right"
 

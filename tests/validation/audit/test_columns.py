@@ -114,6 +114,11 @@ def test_figures_of_parts_are_none_of_the_device(name):
     assert guessed(name) is None
 
 
+@pytest.mark.parametrize("name", ["L2 memory (GB)", "LLC capacity (GB)", "SRAM capacity GB", "Smem capacity (GB)"])
+def test_the_size_of_a_cache_is_not_the_capacity_of_the_memory(name):
+    assert guessed(name) is None
+
+
 @pytest.mark.parametrize("name", ["NetBW (GB/s)", "MemSize MemBW", "Compute MemBW", "NetBW MemBW", "Flops / bandwidth"])
 def test_bandwidths_of_networks_and_ratios_are_no_bandwidth_of_a_memory(name):
     assert guessed(name) is None

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from textwrap import shorten
 
 from pytest_rooflint.audit.account import Finding
 from pytest_rooflint.audit.cells import (
@@ -41,6 +42,8 @@ from rooflint.diagnosis.labels import Asked
 from rooflint.hardware.names import Meaning, Names, names_of
 from rooflint.hardware.registry import Registry
 
+LONGEST_REMARK = 60
+"""Characters of a comment that a note quotes."""
 DRIVER_LEAVES = 0.96
 """Least share of the installed memory that is taken for what a driver leaves; in public tables it is 0.985 to 0.991."""
 ECC = 1 / 16
@@ -159,7 +162,8 @@ class Auditor:
         self, cell: Cell, column: Column, row: Column, unit: str | None, name: str, meaning: Meaning, file: Path
     ) -> FigureOfTable | Finding:
         rated = column.role in ("peak", "rate")
-        merged = remarked(_merged(column, row), cell.remark) if rated else column
+        stated = _merged(column, row) if rated else column
+        merged = remarked(stated, cell.remark) if rated else column
         is_presumed = rated and merged.precision is None and bool(column.presumed)
         if is_presumed:
             merged = replace(merged, precision=column.presumed[0], either=next(iter(column.presumed[1:]), None))
@@ -181,6 +185,10 @@ class Auditor:
             lacks = not any(self.identifier.fitting(asked, device) for device in meaning.devices)
             asked = other if fits or lacks else asked
         notes = [f"no precision given; taken as {asked.precision}"] if is_presumed else []
+        if not is_presumed and merged.precision != stated.precision:
+            notes.append(
+                f"{merged.precision} is taken from the remark '{shorten(cell.remark, LONGEST_REMARK, placeholder='…')}'"
+            )
         notes += [f"no unit given; taken as {assumed}"] if assumed else []
         return FigureOfTable(name, meaning, asked, number, cell, column.name, "; ".join(notes))
 

@@ -74,7 +74,7 @@ _COUNTED = {
 _BANDWIDTHS = frozenset({"GB/s", "TB/s", "MB/s", "GiB/s", "TiB/s", "Gbit/s", "Tbit/s", "B/s"})
 _CAPACITIES = frozenset({"GB", "GiB", "TB"})
 _RATES = frozenset({"TFLOP/s", "GFLOP/s", "PFLOP/s", "TOP/s", "GOP/s", "POP/s", "FLOP/s"})
-_CACHES = frozenset({"l1", "l2", "l3", "cache", "shared", "register"})
+_CACHES = frozenset({"l1", "l2", "l3", "llc", "cache", "sram", "smem", "lds", "shared", "register", "registers"})
 _LINKS = frozenset(
     {"nvlink", "pcie", "interconnect", "network", "net", "link", "ici", "fabric", "infiniband", "ethernet"}
 )
