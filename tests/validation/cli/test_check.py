@@ -85,7 +85,7 @@ def test_the_score_is_asked_for_after_a_green_run_with_the_same_folders(tiny, ch
     status, calls, _ = check("--mutate", "--golden=golden", "--specs=specs", "-k", "int8")
     assert status == 0
     assert [call[1] for call in calls] == ["pytest", "rooflint"]
-    wanted = ["mutate", "--evidence=reports/out/evidence.json", "--survivors=3", "--golden=golden", "--specs=specs"]
+    wanted = ["mutate", "--evidence=reports/out/evidence.json", "--survivors=0", "--golden=golden", "--specs=specs"]
     assert calls[1][2:] == wanted
 
 

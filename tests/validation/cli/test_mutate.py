@@ -115,6 +115,16 @@ def test_survivors_are_listed_as_many_as_asked_for(loose, mutate):
     assert mutate("--survivors=all")[1].count("\nsurvivor ") == count
 
 
+def test_the_score_alone_is_a_few_lines_unless_it_is_too_low(loose, mutate):
+    status, text = mutate("--survivors=0", "--floor=0")
+    assert status == 0
+    assert text.startswith("mutation score ")
+    assert "\n`rooflint mutate` lists what is not caught\n" in text
+    assert len(text.splitlines()) < 10 and "survivor" not in text
+    status, text = mutate("--survivors=0", "--floor=100")
+    assert (status, text.count("\nsurvivor ")) == (1, 3)
+
+
 def test_markdown_is_a_table(loose, mutate):
     _, text = mutate("--format=md", "--survivors=all")
     assert text.startswith("## Mutation score\n\n- mutation score ")

@@ -94,7 +94,7 @@ def check(
     _clear(evidence)
     status = _run("pytest", *arguments)
     if mutate:
-        options = [f"--evidence={evidence}", "--survivors=3", *(f"--{folder}" for folder in folders)]
+        options = [f"--evidence={evidence}", "--survivors=0", *(f"--{folder}" for folder in folders)]
         options += [f"{name}={value}" for name, value in shards.items() if value]
         status = _mutated(status, options, has_specs=bool(specs or configured("rooflint_specs")))
     if against and evidence.is_file():

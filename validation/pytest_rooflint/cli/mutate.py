@@ -32,6 +32,8 @@ from rooflint_report.evidence import add, as_json
 FLOOR = "rooflint_mutation_floor"
 INDEPENDENT_FLOOR = "rooflint_mutation_independent_floor"
 CEILING = "rooflint_unguarded_ceiling"
+BELOW_FLOOR = 3
+"""Survivors that are listed in any case where the score is too low."""
 
 app = typer.Typer(add_completion=False)
 
@@ -57,7 +59,7 @@ def mutate(
         typer.Option(help=f"Lowest score in per cent, instead of {FLOOR}.", min=0, max=100),
     ] = None,
     form: Annotated[Form, typer.Option("--format", "-f", help="Output format.")] = Form.TEXT,
-    survivors: Annotated[str, typer.Option(help="Number of survivors to list, or all.")] = "10",
+    survivors: Annotated[str, typer.Option(help="Number of survivors to list, or all; 0 for the score alone.")] = "10",
     no_cache: Annotated[bool, typer.Option("--no-cache", help="Neither read nor keep earlier outcomes.")] = False,
     evidence: Annotated[Path | None, typer.Option(help="Evidence file of a run to add the score to.")] = None,
     jobs: Jobs = 0,
@@ -147,6 +149,7 @@ def _written(found: Mutation, form: Form, most: int | None) -> str:
     """The score in a format, with a remark on the floor at the end."""
     if form == Form.JSON:
         return as_json(found)
+    most = BELOW_FLOOR if most == 0 and found.holds is False else most
     text = (as_md if form == Form.MD else as_text)(found, most)
     remark = _remark(found)
     return f"{text}\n{remark}\n" if remark else text

@@ -25,8 +25,14 @@ _NARROW = {"equivalent": "equiv.", "independently": "independ."}
 
 
 def as_text(summary: records.Mutation, most: int | None = 10) -> str:
-    """Score first, then counts, then what is not caught; `most` survivors and unseen facts, None for all."""
+    """Score first, then counts, then what is not caught; `most` survivors and unseen facts, None for all.
+
+    With 0 the score alone.
+    """
     sentences = [line for sentence in _sentences(summary) for line in textwrap.wrap(sentence, WIDTH)]
+    if most == 0:
+        guarded = textwrap.wrap(unguarded.sentence(summary.guards), WIDTH) if summary.guards.unguarded else []
+        return "\n".join([*sentences[:3], *guarded, "`rooflint mutate` lists what is not caught"]) + "\n"
     lines = [*sentences, "", *_grid("kind of fact", _kind_rows(summary)), ""]
     lines += [
         *_grid("operator", _rows(summary)),
