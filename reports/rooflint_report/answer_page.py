@@ -1,4 +1,4 @@
-"""An answer as an HTML page of its own: one file, nothing fetched, no script."""
+"""An answer as an HTML page of its own: one file, nothing fetched; a script sorts its tables."""
 
 import math
 import re
@@ -20,7 +20,7 @@ from rooflint.output.sections import (
     Rooflines,
 )
 from rooflint_report.log_chart import Line, Mark, Scale, drawings, letters, roof_line
-from rooflint_report.report import environment, stripped
+from rooflint_report.report import environment, script, stripped
 from rooflint_report.sections.section import Anchors
 
 BAR_WIDTH = 1000
@@ -42,7 +42,9 @@ def as_html(answer: Page) -> str:
         | {"anchor": anchors.new("section", section.heading), "view": _VIEWS[section.kind](section)}
         for section in answer.sections
     ]
-    return stripped(environment().get_template("answer.html.j2").render(answer=answer, sections=views))
+    return stripped(
+        environment().get_template("answer.html.j2").render(answer=answer, sections=views, script=script("sortable.js"))
+    )
 
 
 def _breakable(cell: str | float | bool | None) -> Markup:

@@ -169,7 +169,7 @@ def render_html(evidence: Evidence | Mapping[str, Any]) -> str:
     page = Page.of(Evidence.model_validate(evidence))
     views = [(one, one.view(page)) for one in SECTIONS]
     sections = [pair for pair in views if pair[1] is not None]
-    return folded(stripped(_render(environment(), "page.html.j2", page, sections=sections, script=_script())))
+    return folded(stripped(_render(environment(), "page.html.j2", page, sections=sections, script=script(*SCRIPTS))))
 
 
 def stripped(text: str) -> str:
@@ -228,10 +228,10 @@ def _render(found: Environment, template: str, page: Page, **more: Any) -> str:
 
 
 @cache
-def _script() -> Mapping[str, str]:
-    """The scripts as one in the page, and its Content-Security-Policy source: it runs, and no other."""
+def script(*names: str) -> Mapping[str, str]:
+    """The scripts of these files as one, and its Content-Security-Policy source: it runs in a page, and no other."""
     templates = files(__package__).joinpath("templates")
-    text = stripped("".join(templates.joinpath(name).read_text(encoding="utf-8") for name in SCRIPTS)).rstrip("\n")
+    text = stripped("".join(templates.joinpath(name).read_text(encoding="utf-8") for name in names)).rstrip("\n")
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     return {"text": text, "source": f"sha256-{digest}"}
 

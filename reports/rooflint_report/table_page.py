@@ -3,7 +3,7 @@
 from markupsafe import Markup
 
 from rooflint.output.sections import Cell, Table, cell_text
-from rooflint_report.report import environment
+from rooflint_report.report import environment, script
 
 #: Cells of a column called `status` are marked by what they say.
 STATUS_CLASSES = {
@@ -23,7 +23,9 @@ def as_html(table: Table) -> str:
     status = list(table.columns).index("status") if "status" in table.columns else None
     page = environment().get_template("table.html.j2")
     rows = [[_breakable(cell) for cell in row] for row in table.rows]
-    return page.render(table=table, rows=rows, status=status, classes=STATUS_CLASSES) + "\n"
+    return (
+        page.render(table=table, rows=rows, status=status, classes=STATUS_CLASSES, script=script("sortable.js")) + "\n"
+    )
 
 
 def _breakable(cell: Cell) -> Markup:
