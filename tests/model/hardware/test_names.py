@@ -134,7 +134,7 @@ def test_a_name_may_speak_of_a_part_or_of_several():
         ("Dual RTX 4090", {"rtx-4090"}, 2),
         ("H100 NVL", {"h100-nvl-94gb"}, 1),
         ("H100 PCIe x16", {"h100-pcie-80gb"}, 1),  # lanes
-        ("Ryzen 9 7950X", set(), 1),
+        ("Ryzen 9 7900X", set(), 1),
     ],
 )
 def test_a_system_is_so_many_devices(name, devices, times):
