@@ -2,9 +2,11 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 import yaml
@@ -12,6 +14,7 @@ from tests.validation.conftest import SCRIPTS, TINY, run_script
 
 ROOT = Path(__file__).parents[1]
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+TEMPLATE = (ROOT / "templates/rooflint.yml").read_text(encoding="utf-8")
 SPEC = "specs/hardware/acme/x1.yaml"
 
 
@@ -71,6 +74,39 @@ def acted(folder, event="push", **inputs):
         )
         done = done or ran
     return done.returncode, done.stdout + done.stderr, summary.read_text(encoding="utf-8")
+
+
+def git_output(folder, *arguments):
+    return subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def component(folder, source="push", base="", **inputs):
+    """Status and output of the commands of the component for GitLab, but for the installation."""
+    head, body = re.split(r"\n---.*\n", TEMPLATE)
+    for name, one in yaml.safe_load(head)["spec"]["inputs"].items():
+        given = json.dumps(inputs.get(name, one.get("default", "rooflint")))
+        body = body.replace(f'"$[[ inputs.{name} ]]"', f"$[[ inputs.{name} ]]").replace(f"$[[ inputs.{name} ]]", given)
+    (job,) = yaml.safe_load(body).values()
+    environment = {
+        "PATH": f"{SCRIPTS}{os.pathsep}{os.environ['PATH']}",
+        "HOME": str(folder.parent),
+        "CI_PIPELINE_SOURCE": source,
+        **{
+            name: value if isinstance(value, str) else json.dumps(value)
+            for name, value in job["variables"].items()
+            if name != "BASE"
+        },
+        "BASE": base,
+    }
+    done = subprocess.run(
+        ["bash", "-eo", "pipefail", "-c", "\n".join(job["script"])],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    return done.returncode, done.stdout + done.stderr
 
 
 def test_no_expression_stands_in_a_command():
@@ -137,6 +173,69 @@ def test_the_hook_judges_what_changed(scratch):
     second = run_script(scratch, *hook["entry"].split())
     assert second.returncode == 1
     assert second.stdout.endswith("what depends on it: 4 fail, 4 pass\n")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("source", ["push", "merge_request_event"])
+def test_the_component_for_gitlab_leaves_tests_and_code_quality(halved, source):
+    base = git_output(halved, "rev-parse", "HEAD^1")
+    status, text = component(halved, source, base)
+    assert status == 1, text
+    found = json.loads((halved / "reports/out/code-quality.json").read_text(encoding="utf-8"))
+    assert [one["location"]["path"] for one in found] == [SPEC]
+    assert found[0]["check_name"] == ("rooflint-change" if source != "push" else "rooflint-claim")
+    suite = ElementTree.parse(halved / "reports/out/junit.xml").getroot().find("testsuite")
+    assert suite.get("failures") == "4"
+    assert (halved / "reports/out/report.html").is_file()
+
+
+@pytest.mark.slow
+def test_the_component_is_green_with_inputs_as_text(scratch):
+    status, text = component(scratch, golden="golden", specs="specs")
+    assert status == 0, text
+    assert json.loads((scratch / "reports/out/code-quality.json").read_text(encoding="utf-8")) == []
+    status, _ = component(scratch, golden="$(touch stolen); golden")
+    assert status != 0
+    assert not (scratch / "stolen").exists()
+
+
+def test_the_component_uses_every_input_and_none_in_a_command():
+    head, body = re.split(r"\n---.*\n", TEMPLATE)
+    inputs = yaml.safe_load(head)["spec"]["inputs"]
+    assert {name for name in inputs if f"$[[ inputs.{name} ]]" in body} == set(inputs)
+    (job,) = yaml.safe_load(body).values()
+    assert "inputs." not in " ".join(job["before_script"] + job["script"])
+
+
+# ---- the workflows of this repository
+
+
+WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
+
+
+def commands(workflow):
+    jobs = yaml.safe_load(workflow.read_text(encoding="utf-8"))["jobs"].values()
+    return "\n".join(step.get("run", "") for job in jobs for step in job["steps"])
+
+
+def test_workflows_name_environments_of_tox_that_exist():
+    named = {name for one in WORKFLOWS for name in re.findall(r"tox run -e ([\w-]+)", commands(one))}
+    text = (ROOT / "tox.ini").read_text(encoding="utf-8")
+    sections = re.findall(r"^\[testenv:(.+)\]$", text, re.MULTILINE)
+    exist = {f"{one.partition('{')[0]}{factor}" for one in sections for factor in re.findall(r"-\w+", one) or [""]}
+    exist |= {one.partition("{")[0] for one in sections}
+    assert {"lint", "unit", "slow", "report", "measure", "silicon-rows"} <= named
+    assert named <= exist
+
+
+def test_workflows_run_scripts_that_exist_and_lint_validates_every_workflow():
+    scripts = {name for one in WORKFLOWS for name in re.findall(r"\.github/[\w.-]+", commands(one))}
+    assert ".github/history.sh" in scripts
+    for name in scripts:
+        assert os.access(ROOT / name, os.X_OK), name
+    lint = (ROOT / "tox.ini").read_text(encoding="utf-8").partition("[testenv:lint]")[2].partition("[testenv:unit]")[0]
+    assert {one.name for one in WORKFLOWS} == set(re.findall(r"\.github/workflows/([\w-]+\.yml)", lint))
+    assert "vendor.github-actions action.yml" in lint
 
 
 # ---- the history of main

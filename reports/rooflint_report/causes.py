@@ -1,5 +1,7 @@
 """Failing claims by cause: the one grouping that terminal, page, comment, annotations and SARIF share."""
 
+import hashlib
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -180,6 +182,25 @@ def as_sarif(found: Sequence[Message]) -> str:
         for one in found
     ]
     return sarif.as_sarif(RULES, results)
+
+
+def as_code_quality(found: Sequence[Message]) -> str:
+    """Code Quality of GitLab: one issue a cause, whose fingerprint stays the same where lines move."""
+    seen = Counter[tuple[str, str, str]]()
+    issues = []
+    for one in found:
+        key = one.rule, one.file or "", min(map(name, one.claims), default=one.text)
+        seen[key] += 1  # two lines of a file may make the same claim fail
+        issue = {
+            "description": one.text,
+            "check_name": f"rooflint-{one.rule}",
+            "fingerprint": hashlib.sha256(json.dumps([*key, seen[key]]).encode()).hexdigest(),
+            "severity": "blocker" if one.rule == "problem" else "major",
+            # GitLab wants a path; what has none is about the whole project
+            "location": {"path": one.file or ".", "lines": {"begin": one.line or 1}},
+        }
+        issues.append(issue)
+    return json.dumps(issues, ensure_ascii=False, indent=2) + "\n"
 
 
 def of_evidence(evidence: Evidence, fails: Sequence[Verdict]) -> list[Message]:

@@ -50,6 +50,9 @@ def report(
     html: Annotated[Path | None, typer.Option(help="The page; report.html beside the evidence unless given.")] = None,
     summary: Annotated[Path | None, typer.Option(help="The Markdown; summary.md beside it unless given.")] = None,
     sarif: Annotated[Path | None, typer.Option(help="File for the causes of failures as SARIF 2.1.0.")] = None,
+    code_quality: Annotated[
+        Path | None, typer.Option(help="File for the causes of failures as Code Quality of GitLab.")
+    ] = None,
 ) -> None:
     """Render the evidence of a run as one HTML page and a Markdown summary.
 
@@ -58,7 +61,11 @@ def report(
     evidence = evidence or project_root() / EVIDENCE
     try:
         written = render(
-            evidence, html or evidence.parent / "report.html", summary or evidence.parent / "summary.md", sarif
+            evidence,
+            html or evidence.parent / "report.html",
+            summary or evidence.parent / "summary.md",
+            sarif,
+            code_quality,
         )
     except EvidenceError as error:
         typer.echo(str(error), err=True)
@@ -70,12 +77,15 @@ def report(
         typer.echo(f"{path}  {_size(size)}")
 
 
-def render(evidence: Path, html: Path, summary: Path, sarif: Path | None = None) -> list[tuple[Path, int]]:
+def render(
+    evidence: Path, html: Path, summary: Path, sarif: Path | None = None, code_quality: Path | None = None
+) -> list[tuple[Path, int]]:
     """Write what is named, and return each file with its size in bytes."""
     content = load_evidence(evidence)
     texts = {html: render_html(content), summary: render_summary(content)}
-    if sarif:
-        texts[sarif] = causes.as_sarif(causes.of_evidence(content, [one for _, one in Page.of(content).fails]))
+    for file, form in ((sarif, causes.as_sarif), (code_quality, causes.as_code_quality)):
+        if file:
+            texts[file] = form(causes.of_evidence(content, [one for _, one in Page.of(content).fails]))
     texts |= _replaced(evidence.parent, content)
     for path, text in texts.items():
         write_atomically(path, text)

@@ -7,7 +7,17 @@ from types import SimpleNamespace
 import pytest
 from tests.report.test_comment import CLAIM, SPEC, cause, claim_changes
 
-from rooflint_report.causes import NAMED, RULES, Culprit, as_sarif, by_cause, culprits, messages, of_evidence
+from rooflint_report.causes import (
+    NAMED,
+    RULES,
+    Culprit,
+    as_code_quality,
+    as_sarif,
+    by_cause,
+    culprits,
+    messages,
+    of_evidence,
+)
 from rooflint_report.evidence import Evidence, Problem
 from rooflint_report.sections.section import Page, worst_first
 
@@ -219,3 +229,30 @@ def test_sarif_has_a_result_for_each_cause_with_the_places_of_its_claims():
 def test_sarif_of_a_green_run_has_no_result():
     (run,) = json.loads(as_sarif([]))["runs"]
     assert (run["results"], run["tool"]["driver"]["rules"]) == ([], [])
+
+
+# ---- Code Quality
+
+
+def test_code_quality_has_the_fields_that_gitlab_asks_for():
+    unread = Problem(what="nothing was validated", file=None, line=None)
+    problem, claim = json.loads(as_code_quality([*messages([row()], [unread])]))
+    assert problem["location"] == {"path": ".", "lines": {"begin": 1}}
+    assert (problem["severity"], problem["check_name"]) == ("blocker", "rooflint-problem")
+    assert claim.pop("fingerprint") != problem["fingerprint"]
+    assert claim == {
+        "description": "expected 2 TOP/s, obtained 1 TOP/s, ratio 0.5",
+        "check_name": "rooflint-claim",
+        "severity": "major",
+        "location": {"path": "golden/x.yaml", "lines": {"begin": 4}},
+    }
+
+
+def test_a_fingerprint_survives_moved_lines_and_new_ratios_and_differs_between_causes():
+    def prints(*rows):
+        return [one["fingerprint"] for one in json.loads(as_code_quality([*messages(rows, [])]))]
+
+    (first,) = prints(row(id="peak-a"))
+    assert prints(row(0.25, line=40, id="peak-a")) == [first]
+    assert first not in prints(row(id="peak-b"))
+    assert len(set(prints(row(id="peak-a"), row(id="peak-a", nodeid="golden/x.yaml::again")))) == 2

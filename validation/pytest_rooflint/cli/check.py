@@ -49,6 +49,9 @@ def check(
     sarif: Annotated[
         Path | None, typer.Option(help="File for the causes of failures as SARIF 2.1.0; renders the report, too.")
     ] = None,
+    code_quality: Annotated[
+        Path | None, typer.Option(help="The same as Code Quality of GitLab; renders the report, too.")
+    ] = None,
     benchmark_json: Annotated[
         Path | None,
         typer.Option("--benchmark-json", help="Show what pytest-benchmark wrote beside the committed baseline."),
@@ -75,7 +78,7 @@ def check(
         raise RooflintError(f"{given[0]} needs --mutate; for the suite itself use -n (pytest-xdist)")
     if watch or changed:
         others = {"--report": report, "--mutate": mutate, "--propose": propose, "--against": against, **shards}
-        others |= {"--benchmark-json": benchmark_json, "--sarif": sarif}
+        others |= {"--benchmark-json": benchmark_json, "--sarif": sarif, "--code-quality": code_quality}
         others |= {"--evidence": evidence, "--changed": changed and watch}
         _refuse_beside("--watch" if watch else "--changed", others, context.args)
         if watch:
@@ -103,8 +106,11 @@ def check(
     if benchmark_json and evidence.is_file():
         compared = _run("rooflint", "measure", "baseline", str(benchmark_json), f"--evidence={evidence}")
         status = status or (compared if compared > 1 else 0)  # slower is shown, and is no verdict on the specs
-    if (report or sarif) and evidence.is_file():
-        rendered = _run("rooflint", "report", str(evidence), *([f"--sarif={sarif}"] if sarif else []))
+    if (report or sarif or code_quality) and evidence.is_file():
+        files = {"--sarif": sarif, "--code-quality": code_quality}
+        rendered = _run(
+            "rooflint", "report", str(evidence), *(f"{name}={file}" for name, file in files.items() if file)
+        )
         status = status or rendered
     raise typer.Exit(status)
 
