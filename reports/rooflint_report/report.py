@@ -233,6 +233,7 @@ def _render(found: Environment, template: str, page: Page, **more: Any) -> str:
         evidence=page.evidence,
         headline=headline(page.evidence),
         blind=coverage.blind(page.evidence),
+        culprits=causes.culprits(page.evidence),
         **more,
     )
 

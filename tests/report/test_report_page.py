@@ -10,6 +10,7 @@ from itertools import pairwise
 
 import pytest
 from tests.report.pages import render_html
+from tests.report.test_comment import CLAIM, SPEC, cause, claim_changes
 
 from rooflint_report import report
 from rooflint_report.sections import SECTIONS
@@ -404,3 +405,14 @@ def test_where_the_repository_is_hosted_files_commit_and_pull_request_are_links(
     assert {f"{url}/commit/{evidence['run']['git']['commit']}", f"{url}/pull/7"} <= set(links)
     evidence["run"]["hosting"] = None
     assert not [link for link in Reader(render_html(evidence)).links if "github.com" in link]
+
+
+def test_with_a_base_the_changed_lines_that_make_claims_fail_come_first(evidence):
+    blamed = claim_changes([cause([CLAIM]), *(cause([CLAIM], line=number) for number in (30, 31, 32))])
+    top = Reader(render_html(evidence | {"claim_changes": blamed})).visible.partition("✓ pass")[0]
+    assert (
+        f"{SPEC}:23 units.tensor_core.macs_per_clock.int8 512 MAC → 64 MAC (1/8): 1 claim fails because of it." in top
+    )
+    assert "Reverting it alone: 1 claim passes again, none fails." in top
+    assert "1 more changed line makes claims fail; comment.md names them." in top
+    assert "Reverting" not in Reader(render_html(evidence)).visible
