@@ -21,50 +21,58 @@ EVIDENCE = Path("reports/out/evidence.json")
 
 app = typer.Typer(add_completion=False)
 
+Report = Annotated[bool, typer.Option("--report", help="Render report.html and summary.md, also after failures.")]
+Mutate = Annotated[
+    bool, typer.Option("--mutate", help="If all pass, mutation-test the specs; fail below the configured score.")
+]
+Propose = Annotated[
+    bool, typer.Option("--propose", help="Write repairs of the failures to proposal.patch beside the evidence.")
+]
+Against = Annotated[
+    str,
+    typer.Option(
+        metavar="REVISION",
+        help="List what changed since a revision and why; fail if claims were lost without a reason.",
+    ),
+]
+EvidenceFile = Annotated[
+    Path | None, typer.Option("--evidence", help="File for the evidence.", show_default=f"{EVIDENCE} in the project")
+]
+Sarif = Annotated[
+    Path | None,
+    typer.Option("--sarif", help="File for the causes of failures as SARIF 2.1.0; renders the report, too."),
+]
+CodeQuality = Annotated[
+    Path | None, typer.Option("--code-quality", help="The same as Code Quality of GitLab; renders the report, too.")
+]
+BenchmarkJson = Annotated[
+    Path | None,
+    typer.Option("--benchmark-json", help="Show what pytest-benchmark wrote beside the committed baseline."),
+]
+Watch = Annotated[bool, typer.Option("--watch", help="Keep running and judge again on every save; writes no evidence.")]
+Changed = Annotated[
+    bool,
+    typer.Option(
+        "--changed", help="Judge only what depends on files that changed since the last run, and write nothing."
+    ),
+]
+
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def check(
     context: typer.Context,
     golden: Golden = None,
     specs: Specs = None,
-    report: Annotated[
-        bool, typer.Option("--report", help="Render report.html and summary.md, also after failures.")
-    ] = False,
-    mutate: Annotated[
-        bool, typer.Option("--mutate", help="If all pass, mutation-test the specs; fail below the configured score.")
-    ] = False,
-    propose: Annotated[
-        bool, typer.Option("--propose", help="Write repairs of the failures to proposal.patch beside the evidence.")
-    ] = False,
-    against: Annotated[
-        str,
-        typer.Option(
-            metavar="REVISION",
-            help="List what changed since a revision and why; fail if claims were lost without a reason.",
-        ),
-    ] = "",
-    evidence: Annotated[
-        Path | None, typer.Option(help="File for the evidence.", show_default=f"{EVIDENCE} in the project")
-    ] = None,
-    sarif: Annotated[
-        Path | None, typer.Option(help="File for the causes of failures as SARIF 2.1.0; renders the report, too.")
-    ] = None,
-    code_quality: Annotated[
-        Path | None, typer.Option(help="The same as Code Quality of GitLab; renders the report, too.")
-    ] = None,
-    benchmark_json: Annotated[
-        Path | None,
-        typer.Option("--benchmark-json", help="Show what pytest-benchmark wrote beside the committed baseline."),
-    ] = None,
-    watch: Annotated[
-        bool, typer.Option("--watch", help="Keep running and judge again on every save; writes no evidence.")
-    ] = False,
-    changed: Annotated[
-        bool,
-        typer.Option(
-            "--changed", help="Judge only what depends on files that changed since the last run, and write nothing."
-        ),
-    ] = False,
+    report: Report = False,
+    mutate: Mutate = False,
+    propose: Propose = False,
+    against: Against = "",
+    evidence: EvidenceFile = None,
+    sarif: Sarif = None,
+    code_quality: CodeQuality = None,
+    benchmark_json: BenchmarkJson = None,
+    watch: Watch = False,
+    changed: Changed = False,
     jobs: Jobs = 0,
     dask: Dask = "",
     ray: Ray = "",
@@ -107,10 +115,7 @@ def check(
         compared = _run("rooflint", "measure", "baseline", str(benchmark_json), f"--evidence={evidence}")
         status = status or (compared if compared > 1 else 0)  # slower is shown, and is no verdict on the specs
     if (report or sarif or code_quality) and evidence.is_file():
-        files = {"--sarif": sarif, "--code-quality": code_quality}
-        rendered = _run(
-            "rooflint", "report", str(evidence), *(f"{name}={file}" for name, file in files.items() if file)
-        )
+        rendered = _rendered(evidence, {"--sarif": sarif, "--code-quality": code_quality})
         status = status or rendered
     raise typer.Exit(status)
 
@@ -137,6 +142,10 @@ def _mutated(status: int, options: list[str], *, has_specs: bool) -> int:
     elif not has_specs:
         typer.echo("mutation testing skipped: the project has no specs of its own")
     return status if status or not has_specs else _run("rooflint", "mutate", *options)
+
+
+def _rendered(evidence: Path, files: Mapping[str, Path | None]) -> int:
+    return _run("rooflint", "report", str(evidence), *(f"{name}={file}" for name, file in files.items() if file))
 
 
 def _clear(evidence: Path) -> None:

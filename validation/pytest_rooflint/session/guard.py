@@ -127,3 +127,19 @@ class Guard:
         if dropped := sorted(self.expected - self.deselected - set(self.attempts)) if ended else []:
             what = f"{counted(len(dropped), 'item')} of the golden suite {'was' if len(dropped) == 1 else 'were'}"
             yield f"{what} collected and not judged (dropped by a hook of a conftest or a plugin?): {some(dropped)}"
+
+
+_SELECTING = ("keyword", "markexpr", "lf", "deselect", "stepwise", "collectonly", "ignore", "ignore_glob")
+"""Options of pytest with which a run does not judge every claim."""
+
+
+def is_selected(config: pytest.Config) -> bool:
+    """Whether the run judges some of the claims only."""
+    named = config.args_source is pytest.Config.ArgsSource.ARGS
+    return named or any(config.getoption(option, default=None) for option in _SELECTING)
+
+
+def has_ended(session: pytest.Session) -> bool:
+    """Whether the run was neither interrupted nor stopped after a failure."""
+    interrupted = session.exitstatus in (pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR)
+    return not (interrupted or session.shouldfail or session.shouldstop)

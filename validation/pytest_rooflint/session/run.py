@@ -21,7 +21,7 @@ from pytest_rooflint.golden import expect, kinds
 from pytest_rooflint.golden.kinds import Claim
 from pytest_rooflint.session import fold
 from pytest_rooflint.session.fold import Fold
-from pytest_rooflint.session.guard import Guard
+from pytest_rooflint.session.guard import Guard, has_ended, is_selected
 from pytest_rooflint.session.spool import Spool
 from pytest_rooflint.suite.judge import Trial, judge
 from pytest_rooflint.suite.suite import Suite
@@ -221,22 +221,6 @@ def mark(item: pytest.Item, call: pytest.CallInfo[None], report: Any) -> None:
         report.rooflint_problems = [{"what": what, "file": shown(item.claim.file), "line": item.claim.line}]
 
 
-_SELECTING = ("keyword", "markexpr", "lf", "deselect", "stepwise", "collectonly", "ignore", "ignore_glob")
-"""Options of pytest with which a run does not judge every claim."""
-
-
-def _is_selected(config: pytest.Config) -> bool:
-    """Whether the run judges some of the claims only."""
-    named = config.args_source is pytest.Config.ArgsSource.ARGS
-    return named or any(config.getoption(option, default=None) for option in _SELECTING)
-
-
-def _has_ended(session: pytest.Session) -> bool:
-    """Whether the run was neither interrupted nor stopped after a failure."""
-    interrupted = session.exitstatus in (pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR)
-    return not (interrupted or session.shouldfail or session.shouldstop)
-
-
 def _parsed(config: pytest.Config) -> Parsed | None:
     """Where parsed files are kept for the next run, and for the workers of xdist; None where pytest keeps no cache."""
     cache: pytest.Cache | None = getattr(config, "cache", None)
@@ -288,7 +272,7 @@ class Run:
     def pytest_collection(self) -> None:
         """Say how claims fare that depend on what changed since the last run, before anything is collected."""
         terminal = self.config.pluginmanager.getplugin("terminalreporter")
-        if self.first and terminal and not _is_selected(self.config):
+        if self.first and terminal and not is_selected(self.config):
             excuses = not self.config.getoption("runxfail", default=False)
             for sentence in self.first.sentences(self.config.invocation_params.dir, excuses=excuses):
                 terminal.write_line(sanitized(sentence))
@@ -398,7 +382,7 @@ class Run:
         if hasattr(self.config, "workerinput"):  # a worker of xdist
             self.config.workeroutput.update(self.guard.shared())  # type: ignore[attr-defined]
             return
-        for sentence in self.guard.sentences(ended=_has_ended(session)):
+        for sentence in self.guard.sentences(ended=has_ended(session)):
             self._note(sentence, session)
         briefs = self.guard.briefs
         undecided = briefs and all(one.outcome == "not validated here" for one in briefs)
@@ -430,8 +414,8 @@ class Run:
             self.first
             and self.first.asked
             and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)  # and not interrupted
-            and _has_ended(session)
-            and not _is_selected(self.config)
+            and has_ended(session)
+            and not is_selected(self.config)
             and not self.guard.left_out
         ):
             with suppress(OSError):  # the next run has nothing to judge first
