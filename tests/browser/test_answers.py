@@ -24,6 +24,8 @@ def table(view, tmp_path):
         ["890.2 us", "1.2 ms", "13 ms", "2 s"],
         ["3.9 TFLOP/s", "67 TFLOP/s", "1.98 POP/s"],
         ["−5 %", "0.5 %", "7 %"],
+        ["96 KiB", "1 MB", "4.5 MiB", "1 GiB"],
+        ["3 GFLOPS", "989 TFLOPS", "2 PFLOPS"],
         ["≈ 2,331/s", "12,000/s"],
         ["t4", "v9", "v10"],
     ],

@@ -3,13 +3,15 @@ document.addEventListener("DOMContentLoaded", () => {
   "use strict";
   const PREFIXES = { p: 1e-12, n: 1e-9, u: 1e-6, "µ": 1e-6, m: 1e-3, k: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15, E: 1e18 };
   const QUANTITY = /^[^\d+\-−.]{0,2}\s*([+\-−]?\d[\d\s,]*(?:\.\d+)?(?:e[+-]?\d+)?)\s*(.*)$/i;
-  const PREFIXED = /^([pnuµmkMGTPE])(?=(?:s|J|W|B|OP|FLOP|op|Hz|bit|MAC)\b)/;
+  const PREFIXED = /^([pnuµmkMGTPE])(?=(?:s|J|W|B|OPS?|FLOPS?|ops?|Hz|bit|bps|MAC)\b)/;
+  const BINARY = /^([KMGT])i(?=B\b|bit\b)/;
   const collator = new Intl.Collator("en", { numeric: true });
   const size = (text) => {
     const found = QUANTITY.exec(text);
     if (!found) return null;
-    const prefix = PREFIXED.exec(found[2]);
-    return Number(found[1].replace("−", "-").replace(/[\s,]/g, "")) * (prefix ? PREFIXES[prefix[1]] : 1);
+    const [prefix, binary] = [PREFIXED.exec(found[2]), BINARY.exec(found[2])];
+    const factor = binary ? 1024 ** (1 + "KMGT".indexOf(binary[1])) : prefix ? PREFIXES[prefix[1]] : 1;
+    return Number(found[1].replace("−", "-").replace(/[\s,]/g, "")) * factor;
   };
   const compare = (a, b) => {
     const [x, y] = [size(a), size(b)];

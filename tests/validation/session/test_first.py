@@ -1,11 +1,13 @@
 """What depends on changed files is judged before the rest, and what is judged in the end stays the same."""
 
 import re
+import shutil
 
 import pytest
 
 from pytest_rooflint.session import first as module
 from pytest_rooflint.session.first import FILE, First
+from rooflint.hardware.registry import PACKAGED
 
 SPEC, GOLDEN, STORE = "specs/hardware/acme/x1.yaml", "golden/x1.yaml", f".rooflint/{FILE}"
 T4 = """\
@@ -231,3 +233,25 @@ def test_other_options_are_refused_beside_it(changed):
     status, text = changed("--report", "-k", "int8")
     assert status == 2
     assert "--changed judges claims and writes nothing; remove --report, -k, int8" in text
+
+
+def test_a_run_in_another_environment_with_the_same_shipped_specs_is_known(
+    changed, tiny, monkeypatch, tmp_path_factory
+):
+    # a hook of pre-commit is installed apart, with its own copy of what is shipped
+    changed()
+    copy = tmp_path_factory.mktemp("environment") / "specs"
+    shutil.copytree(PACKAGED, copy)
+    lines = []
+    monkeypatch.chdir(tiny.root)
+    for place in ("rooflint.hardware.registry", "pytest_rooflint.session.first"):
+        monkeypatch.setattr(f"{place}.PACKAGED", copy)
+    assert module.judge_changed(None, None, tiny.root / ".rooflint", lines.append) == 0
+    assert lines == ["nothing changed since the last run"]
+    spec = copy / "hardware/nvidia/t4.yaml"
+    spec.write_text(spec.read_text(encoding="utf-8") + "# a later release\n", encoding="utf-8")
+    assert module.judge_changed(None, None, tiny.root / ".rooflint", lines.append) == 0
+    assert lines[1:] == [
+        "changed since the last run: rooflint/specs/hardware/nvidia/t4.yaml",
+        "what depends on it: 1 pass",
+    ]

@@ -24,7 +24,7 @@ from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Verdict, in_blocks, tally
 from rooflint.base.errors import InputError, RooflintError, shown
 from rooflint.base.text import counted, some
-from rooflint.hardware.registry import Registry
+from rooflint.hardware.registry import PACKAGED, Registry
 
 FILE = "check.json"
 LIMIT_S = 0.7
@@ -83,6 +83,13 @@ class Record:
 _RECORD = TypeAdapter(Record)
 
 
+def _anywhere(name: str) -> str:
+    """A file by a name that other environments know: a hook of pre-commit has its own copy of the shipped specs."""
+    packaged = f"{shown(PACKAGED)}/"
+    outside = packaged.startswith("/") and name.startswith(packaged)
+    return f"rooflint/specs/{name.removeprefix(packaged)}" if outside else name
+
+
 @dataclass(frozen=True)
 class Judged:
     """What became of the claims that depend on changed files."""
@@ -119,7 +126,8 @@ class First:
     @cached_property
     def files(self) -> Mapping[str, str]:
         """Digests of the files as this run found them."""
-        return store.digests((*self.suite.golden_roots, *self.suite.registry.roots))
+        found = store.digests((*self.suite.golden_roots, *self.suite.registry.roots))
+        return {_anywhere(name): digest for name, digest in found.items()}
 
     @cached_property
     def before(self) -> Record:
@@ -132,7 +140,8 @@ class First:
 
     @property
     def _folders(self) -> tuple[str, ...]:
-        return tuple(map(str, (Path.cwd(), *self.suite.golden_roots, *self.suite.registry.roots)))
+        roots = (*self.suite.golden_roots, *self.suite.registry.roots)
+        return (str(Path.cwd()), *(_anywhere(f"{shown(root)}/") for root in roots))
 
     def sentences(self, started_in: Path, *, excuses: bool) -> Iterator[str]:
         """What changed since the last run, and what the claims that depend on it say; nothing where none is known."""
@@ -194,12 +203,12 @@ class First:
         registry = self.suite.registry
         for section, folder in (("device", "hardware"), ("architecture", "architectures")):
             for root in registry.roots:
-                there = f"{shown(root / folder)}/"
+                there = f"{_anywhere(shown(root / folder))}/"
                 gone = (name for name in changed - self.files.keys() if name.startswith(there))
                 yield from (f"{section} {Path(name.removeprefix(there)).with_suffix('').as_posix()}" for name in gone)
         with suppress(InputError):
             for section, files in (("device", registry.files), ("architecture", registry.architecture_files)):
-                yield from (f"{section} {name}" for name, file in files.items() if shown(file) in changed)
+                yield from (f"{section} {name}" for name, file in files.items() if _anywhere(shown(file)) in changed)
 
     def _verdict(self, claim: Claim, started_in: Path, excuses: bool) -> Verdict:
         nodeid = f"{shown(claim.file)}::{claim.id}"
