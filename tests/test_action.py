@@ -77,7 +77,9 @@ def acted(folder, event="push", **inputs):
 
 
 def git_output(folder, *arguments):
-    return subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
+    return subprocess.run(
+        ["git", *arguments], cwd=folder, check=True, capture_output=True, encoding="utf-8"
+    ).stdout.strip()
 
 
 def component(folder, source="push", base="", **inputs):
