@@ -126,6 +126,14 @@ def test_a_device_is_drawn_when_it_is_opened(view):
     expect(device.locator("table.peaks")).to_be_visible()
 
 
+def test_the_coverage_of_a_vendor_has_the_heads_of_its_columns(view):
+    page = view(red=False)
+    page.locator("#coverage summary").first.press("Enter")
+    expect(page.locator("#coverage th[scope=colgroup]").first).to_be_visible()
+    heads = page.locator("#coverage details[open] thead tr").first.locator("th").all_inner_texts()
+    assert heads[0] == "device" and {"peak", "bandwidth", "breakpoint"} <= set(heads)
+
+
 def test_a_link_to_a_device_opens_it(view):
     page = view("#device-amd-mi250x")
     expect(page.locator("details.device[open] table.peaks")).to_be_visible()
