@@ -298,6 +298,7 @@ def escaped(value: object) -> Markup:
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     text = re.sub(r"(?i)(?<=:)(?=//)|(?<=\bwww)(?=\.)", "\u200b", text)  # an address would become a link
     text = re.sub(r"(?i)(?<=#)(?=\d)|(?<=\bgh\\-)(?=\d)", "\u200b", text)  # and the number of an issue, too
+    text = re.sub(r"\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,40}\b", r"`\g<0>`", text)  # a hash would become one, too
     return Markup(re.sub(r"@(?=\w)", "@\u200b", text))
 
 

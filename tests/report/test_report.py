@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import typer
+from markdown_it import MarkdownIt
 from typer.testing import CliRunner
 
 from rooflint_report.evidence import Evidence
@@ -257,3 +258,33 @@ def test_markdown_stays_on_one_line_and_short():
     assert escaped("a\nb\r\n\tc") == "a b c"
     assert len(escaped("x" * 10_000)) <= 300
     assert escaped(escaped("*")) == r"\*"
+
+
+def test_hashes_stand_in_code_spans_and_numbers_do_not():
+    found = escaped(
+        "revision HEAD (9875c49c9da0) moved 12345678 of deadbeef, 1e10000 and 4f1c09e2d7ab55c3e1e0f6a7b8c9d0e1f2a3b4c5"
+    )
+    assert "`9875c49c9da0`" in found and "`4f1c09e2d7ab55c3e1e0f6a7b8c9d0e1f2a3b4c5`" in found
+    assert found.count("`") == 6  # 1e10000 could be a hash
+
+
+def test_watched_predictions_are_a_list_of_their_own_in_the_summary(evidence):
+    watched = {
+        "watch": "vgg16 int8 b1 @ t4",
+        "network": "vgg16",
+        "precision": "int8",
+        "batch": 1,
+        "device": "nvidia/t4",
+    }
+    watched |= {"at": None, "base": None, "base_display": None, "head": 1e-3, "head_display": "1 ms", "ratio": None}
+    tokens = MarkdownIt("gfm-like").parse(
+        render_summary(evidence | {"watched": [watched | {"factor": "", "why": None}]})
+    )
+    lists, depth = [], 0
+    for token in tokens:
+        depth += token.nesting if "list_item" in token.type else 0
+        if token.type == "bullet_list_open" and not depth:
+            lists.append(0)
+        if token.type == "list_item_open" and depth == 1:
+            lists[-1] += 1
+    assert lists[-1] == 1
