@@ -76,17 +76,23 @@ class Culprit:
         return said.most_common(1)[0][0] if said else ""
 
     @property
-    def effect(self) -> str:
-        """What reverting it does."""
-        return effect(self.cause)
+    def factor(self) -> str:
+        """`1/16` or `×16`; empty where there is none."""
+        factor = self.cause.factor or ""
+        return f"×{factor}" if factor and "/" not in factor else factor
+
+    @property
+    def consequence(self) -> str:
+        """What fails because of it, the likely reason, and what reverting it does."""
+        likely = f" Likely: {self.words}." if self.words else ""
+        fails = f"{fail_text(len(self.cause.claims))} because of it."
+        return f"{fails}{likely} Reverting it alone: {effect(self.cause)}."
 
     @property
     def text(self) -> str:
         """The whole in words."""
-        factor = f" ({'' if '/' in self.cause.factor else '×'}{self.cause.factor})" if self.cause.factor else ""
-        likely = f" Likely: {self.words}." if self.words else ""
-        fails = f"{fail_text(len(self.cause.claims))} because of it."
-        return f"{self.cause.change}{factor}: {fails}{likely} Reverting it alone: {self.effect}."
+        factor = f" ({self.factor})" if self.factor else ""
+        return f"{self.cause.change}{factor}: {self.consequence}"
 
 
 def culprits(evidence: Evidence) -> list[Culprit]:

@@ -224,6 +224,8 @@ class Device(Record):
     """Documents by their short keys."""
     peaks: list[Peak]
     memories: list[Memory]
+    main_memory: str | None = None
+    """Name of the memory that networks stream from; null where no bandwidth is known."""
     facts: list[Fact]
     operating_points: list[OperatingPoint]
     undisclosed: list[Undisclosed]

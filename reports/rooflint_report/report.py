@@ -32,7 +32,7 @@ from rooflint_report.sections.section import Page, counted, grouped
 app = typer.Typer(add_completion=False)
 
 EVIDENCE = Path("reports/out/evidence.json")
-SCRIPTS = ("packed.js", "page.js", "claims.js")
+SCRIPTS = ("shared.js", "page.js", "claims.js")
 COMMENT = "comment.md"
 """Beside the evidence of a run that was compared with a base; empty where nothing changed."""
 POST = "comment.json"

@@ -207,6 +207,7 @@ def _device(id: str, row: tuple[Any, ...]) -> Record:
         "sources": {"wp": whitepaper, "ds": datasheet},
         "peaks": [_peak(unit, precision, row, file) for unit, shape in units.items() for precision in shape[2]],
         "memories": [_memory(*row[8], file)] if row[8] else [],
+        "main_memory": row[8][0] if row[8] else None,
         "facts": [cited | {"path": p, "display": d, "where": w, "line": n} for p, d, w, n in facts if d],
         "operating_points": _points() if "orin" in id else [],
         "undisclosed": [] if units else [secret],

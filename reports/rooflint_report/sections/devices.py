@@ -274,7 +274,7 @@ class Roofline:
 
 def roofline(device: Device, verdicts: Iterable[Verdict]) -> Roofline | None:
     """One roof for each unit and distinct peak, the highest first; None without a peak or a bandwidth."""
-    memory = max(device.memories, key=lambda one: one.bandwidth or 0.0, default=None)
+    memory = next((one for one in device.memories if one.name == device.main_memory), None)
     roofs = dict[tuple[str, float], list[str]]()
     for peak in device.peaks:
         if peak.value and not peak.at:

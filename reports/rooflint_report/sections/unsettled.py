@@ -33,7 +33,7 @@ def disagreements(xfails: list[Verdict]) -> Disagreements:
     documents = Counter(source.document for source in sources if source)
     return Disagreements(
         shown=ranked[:IN_SIGHT],
-        more=len(ranked[IN_SIGHT:]),
+        more=max(0, len(ranked) - IN_SIGHT),
         until=days.pop() if len(days) == 1 else None,
         frequent=[(document, count) for document, count in documents.most_common(3) if count > 1],
     )

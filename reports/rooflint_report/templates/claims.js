@@ -91,16 +91,6 @@ document.addEventListener("DOMContentLoaded", () => {
     if (open) line.after(detail(shown[line.dataset.number]));
     else if (line.nextElementSibling?.matches(".detail")) line.nextElementSibling.remove();
   };
-  const copied = async (button, text) => {
-    try {
-      await navigator.clipboard.writeText(text);
-      button.textContent = "copied";
-    } catch {
-      getSelection().selectAllChildren(button.closest("tr").querySelector("code.copy"));
-      button.textContent = "selected";
-    }
-    setTimeout(() => { button.textContent = "copy"; }, 1500);
-  };
 
   // ---- which claims, in which order
 
@@ -220,7 +210,7 @@ document.addEventListener("DOMContentLoaded", () => {
   body.addEventListener("click", (event) => {
     const button = event.target.closest("button");
     if (button?.matches(".open")) toggle(button);
-    else if (button) copied(button, button.parentElement.querySelector("code").textContent);
+    else if (button) copied(button, button.parentElement.querySelector("code"));
   });
   const current = () => document.activeElement?.closest?.("#claims-table tbody tr");
   const step = (way) => {

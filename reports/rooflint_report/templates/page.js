@@ -73,16 +73,7 @@
       const button = document.createElement("button");
       button.type = "button";
       button.textContent = "copy";
-      button.addEventListener("click", async () => {
-        try {
-          await navigator.clipboard.writeText(line.textContent);
-          button.textContent = "copied";
-        } catch {
-          getSelection().selectAllChildren(line);
-          button.textContent = "selected";
-        }
-        setTimeout(() => { button.textContent = "copy"; }, 1500);
-      });
+      button.addEventListener("click", () => copied(button, line));
       line.after(" ", button);
     }
 

@@ -205,6 +205,7 @@ def test_without_a_bandwidth_or_a_peak_there_is_no_roofline(evidence, without):
     assert roofline(Device(**device | {"peaks": []}), []) is None
     assert roofline(Device(**device | {"memories": []}), []) is None
     assert roofline(Device(**without(device, "memories.0.bandwidth")), []) is None
+    assert roofline(Device(**device | {"main_memory": None}), []) is None
 
 
 def test_a_device_with_many_peaks_shows_the_eight_highest(evidence):

@@ -33,7 +33,7 @@ FLOOR = "rooflint_mutation_floor"
 INDEPENDENT_FLOOR = "rooflint_mutation_independent_floor"
 CEILING = "rooflint_unguarded_ceiling"
 BELOW_FLOOR = 3
-"""Survivors that are listed in any case where the score is too low."""
+"""Survivors that are listed where a floor is missed, although the score alone was asked for."""
 
 app = typer.Typer(add_completion=False)
 

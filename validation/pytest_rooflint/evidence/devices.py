@@ -53,6 +53,7 @@ def device(hardware: Hardware, verdicts: Sequence[Verdict]) -> evidence.Device:
         sources=keys.documents,
         peaks=peaks,
         memories=memories,
+        main_memory=hardware.main_memory().name if any(one.bandwidth for one in memories) else None,
         facts=rest,
         operating_points=points,
         undisclosed=[evidence.Undisclosed(path=path, reason=reason) for path, reason in hardware.undisclosed.items()],
