@@ -154,7 +154,8 @@ class ClaimChanges(Record):
     causes: Causes | None = None
     """Null where no claim fails that did not in the base."""
     unreadable: list[str]
-    """Problems of golden files that cannot be read now; their claims are not compared. Of the base, the first each."""
+    """Problems of golden files and specs that cannot be read now; claims that rest on them are not compared. Of golden
+    files of the base, the first each."""
     unstated: int
     """Losses without a stated reason, newly failing claims and unreadable files: more than 0 fails a check."""
     text: str

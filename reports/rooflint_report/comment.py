@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 
 from rooflint.base.text import fail_text
-from rooflint_report.causes import Culprit, culprits, name
+from rooflint_report.causes import Culprit, by_cause, culprits, name
 from rooflint_report.differences import Watched
 from rooflint_report.evidence import Evidence
 from rooflint_report.post import SCHEMA
@@ -36,8 +36,8 @@ class Comment:
     rerun: str
     problems: list[str]
     """Of files that cannot be judged."""
-    other_failures: list[Verdict]
-    """Failing claims that no changed line explains."""
+    other_failures: list[list[Verdict]]
+    """Failing claims that no changed line explains, by cause."""
     base: str
     head: str
     base_url: str | None
@@ -98,7 +98,7 @@ def comment(evidence: Evidence) -> Comment | None:
         watched=watched,
         rerun=first.rerun if first else "",
         problems=[f"{one.file}:{one.line or 1} {one.what}" for one in evidence.problems],
-        other_failures=others,
+        other_failures=by_cause(others, evidence.places),
         base=found.base.label,
         head=head[:12] if head else found.head.label,
         base_url=hosting.commit_url(found.base.commit) if hosting and found.base.commit else None,

@@ -159,7 +159,7 @@ def _complaint(evidence: Evidence) -> str:
     """Word the red part of the sentence, or nothing."""
     fails, problems, claims = evidence.counts.fail, len(evidence.problems), evidence.counts.claims
     mutation, changes = evidence.mutation, evidence.claim_changes
-    losses = changes.unstated if changes and not fails else 0
+    losses = changes.unstated if changes and not (fails or problems) else 0
     parts = [
         f"{grouped(fails)} of {counted(claims, 'claim')} {'fails' if fails == 1 else 'fail'}" if fails else "",
         f"{counted(problems, 'problem')} in the files" if problems else "",

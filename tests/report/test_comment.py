@@ -87,6 +87,13 @@ def test_the_culprit_comes_first_with_factor_cause_and_what_reverting_does(evide
     assert render_summary(record).startswith(render_comment(record))
 
 
+def test_other_failures_with_one_cause_are_one_line(evidence):
+    text = render_comment(evidence | {"claim_changes": claim_changes()})
+    one, several = (line for line in text.splitlines() if line.startswith("  - "))
+    assert one.endswith("jetson-agx-orin-64gb.yaml:5`")
+    assert several.endswith("mi250x.yaml:4`, and 1 more claim for the same cause")
+
+
 def test_predictions_that_moved_in_a_green_run_are_a_short_comment(green):
     found = Evidence.model_validate(green | {"claim_changes": claim_changes()})
     for predictions in (0, 330):

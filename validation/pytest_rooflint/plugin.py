@@ -37,10 +37,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="judge claims first whose files changed since the last run; DIR keeps what is needed to tell",
     )
     group.addoption(
-        "--rooflint-no-annotations",
-        dest="rooflint_annotate",
-        action="store_false",
-        help="print no annotations on GitHub; a later command that knows more does",
+        "--rooflint-compared",
+        action="store_true",
+        help="leave annotations on GitHub and watched predictions to the comparison with a base that follows",
     )
     group.addoption("--rooflint-only", action="store_true", help="run only the golden suite, unless files are named")
     group.addoption(

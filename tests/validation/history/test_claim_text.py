@@ -34,8 +34,25 @@ def test_claims_of_a_file_share_a_block(guarded, against):
 def test_a_failing_claim_names_the_changed_fact_that_it_depends_on(guarded, against):
     line = guarded.edit(X1, "6.4 Gbit/s", "12.8 Gbit/s")
     text = as_text(against(guarded))
-    assert f"  memories.lpddr5.pin_rate 6.4 Gbit/s → 12.8 Gbit/s ({X1}:{line})\n" in text
+    assert f"{X1}:{line}  memories.lpddr5.pin_rate 6.4 Gbit/s → 12.8 Gbit/s: 3 claims fail" in text
+    assert f"  {GOLDEN}::bandwidth-lpddr5\n" in text
+    assert "newly failing:" not in text
+
+
+def test_a_failing_claim_that_no_changed_line_explains_has_lines_of_its_own(guarded, against):
+    line = guarded.edit(X1, "6.4 Gbit/s", "12.8 Gbit/s")
+    text = as_text(against(guarded).model_copy(update={"causes": None}))
     assert "newly failing: bandwidth lpddr5 of acme/x1 pass, now fail\n" in text
+    assert f"  memories.lpddr5.pin_rate 6.4 Gbit/s → 12.8 Gbit/s ({X1}:{line})\n" in text
+
+
+def test_claims_on_a_spec_that_cannot_be_read_are_not_compared(guarded, against):
+    line = guarded.edit(X1, "6.4 Gbit/s", "6.4 Gbit/sx")
+    found = against(guarded)
+    *_, problem, last = as_text(found).splitlines()
+    assert problem.startswith(f"{X1}:{line}  memories.lpddr5.pin_rate: want ")
+    assert last.endswith(" now: 1 file cannot be read")
+    assert (found.counts.newly_failing, found.causes, found.unstated) == (0, None, 1)
 
 
 def test_a_stated_reason_is_shown_and_many_losses_are_cut(guarded, against):
@@ -51,7 +68,8 @@ def test_a_stated_reason_is_shown_and_many_losses_are_cut(guarded, against):
 
 def test_the_changes_that_make_claims_fail_are_named_with_what_reverting_them_does(guarded, against):
     rate = guarded.edit(X1, "6.4 Gbit/s", "12.8 Gbit/s")
-    *_, blamed, effect, told, _, _ = as_text(against(guarded)).splitlines()
+    *_, blamed, first, second, third, effect, told, _, _ = as_text(against(guarded)).splitlines()
+    assert all(one.startswith("  golden/") for one in (first, second, third))
     # two bandwidths and the breakpoint
     assert blamed == f"{X1}:{rate}  memories.lpddr5.pin_rate 6.4 Gbit/s → 12.8 Gbit/s: 3 claims fail because of it"
     assert (effect, told) == ("  reverted alone: 3 claims pass again, none fails", "1 changed line makes 3 claims fail")

@@ -52,8 +52,23 @@ def test_claims_on_a_changed_device_are_judged_first_and_all_are_judged_then(run
     # INT8: the peak at two operating points, the breakpoint and what the network is bound by; four other claims on it
     assert answer(text) == "4 fail, 4 pass"
     assert f"changed since the last run: {SPEC}" in text
-    assert text.index("judged first") < text.index("closed-world" if "closed-world" in text else "FAILURES")
+    assert text.index("judged first") < text.index("short test summary")
     assert (outcomes, status) == ({"passed": 6, "failed": 4}, 1)
+    assert (text.count("expected  "), text.count("FAILURES")) == (1, 0)  # told once, for all four
+
+
+def test_with_verbose_what_was_told_first_is_told_again(run, tiny):
+    run()
+    tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
+    assert run("-v")[0].count("expected  ") == 1 + 4
+
+
+def test_a_spec_that_can_no_longer_be_read_is_said_once_with_what_rests_on_it(run, tiny):
+    run()
+    tiny.edit(SPEC, "tdp: [15 W, brief, p. 1]", "tdp: 15 W")
+    head = run()[0].partition("judged first")[0]
+    assert f"{SPEC}:7  tdp: want [value, source, where], found '15 W'\n  8 claims cannot be judged before" in head
+    assert "also fails" not in head
 
 
 def test_a_changed_golden_file_is_judged_first_with_its_new_claims(run, tiny):

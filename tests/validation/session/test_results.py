@@ -37,7 +37,7 @@ def test_a_cause_is_annotated_once_at_its_line_on_github(halved, monkeypatch):
     (line,) = annotated(halved.run())
     assert line.startswith("::error file=specs/hardware/acme/x1.yaml,line=")
     assert ",title=4 failing claims::" in line
-    assert annotated(halved.run("--rooflint-no-annotations")) == []
+    assert annotated(halved.run("--rooflint-compared")) == []
 
 
 def test_the_worst_ten_come_first_on_github(tiny, monkeypatch):

@@ -98,7 +98,7 @@ def check(
     folders = [f"golden={folder}" for folder in golden or ()] + [f"specs={folder}" for folder in specs or ()]
     arguments = ["-q", "--rooflint-only", f"--rooflint-evidence={evidence}", f"--rooflint-store={home / FOLDER}"]
     arguments += [f"--rooflint-propose={evidence.parent / 'proposal.patch'}"] if propose else []
-    arguments += ["--rooflint-no-annotations"] if against else []
+    arguments += ["--rooflint-compared"] if against else []
     arguments += [*(f"--rooflint-{folder}" for folder in folders), *context.args]
     if against:
         _refuse_unknown(against)

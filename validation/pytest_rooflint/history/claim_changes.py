@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Literal
 
 from pytest_rooflint.history.changes import Change
@@ -12,10 +13,10 @@ from pytest_rooflint.history.claim_reasons import Reasons
 from pytest_rooflint.history.claim_sides import ClaimSide, Judged, judged
 from pytest_rooflint.history.culprits import causes
 from pytest_rooflint.mutation import tables
-from rooflint.base.errors import RooflintError, shown
+from rooflint.base.errors import Problem, RooflintError, shown
 from rooflint.base.facts import Fact
 from rooflint.base.files import file_digest
-from rooflint.base.text import counted
+from rooflint.base.text import counted, fail_text
 from rooflint_report import claim_changes as records
 from rooflint_report.claim_changes import ClaimChangeName
 from rooflint_report.differences import Compared
@@ -48,18 +49,19 @@ class _Found:
         """All that changed, losses without a reason first."""
         changes = sorted(self.changes, key=lambda one: (not _is_red(one), one.file, one.line or 0))
         recordings, facts = list(self.recordings()), list(self.unguarded())
-        unreadable = [str(problem) for problems in self.after.unreadable.values() for problem in problems]
+        unreadable = [str(problem) for problem in self._problems]
         unreadable += [
             f"{name} of {self.before.specs.label} cannot be read any more, so its claims are not compared: "
             f"line {problems[0].line}, {problems[0].message}"
             for name, problems in self.before.unreadable.items()
         ]
-        unstated = sum(map(_is_red, changes)) + sum(one.write is not None for one in (*recordings, *facts))
+        losses = sum(one.write is not None for one in (*changes, *recordings, *facts))
+        fails = sum(map(_newly_fails, changes))
+        files = len({problem.file for problem in self._problems})
         numbers = Counter(one.change.replace(" ", "_") for one in changes)
         names = [name for name in records.ClaimCounts.model_fields if name not in ("base", "head", "unchanged")]
         counts = {name: numbers[name] for name in names}
         same = len(self.pairs) - len(changes) - self._hidden
-        unstated += len(self.after.unreadable)
         return records.ClaimChanges(
             base=Compared(label=self.before.specs.label, commit=self.before.specs.commit),
             head=Compared(label=self.after.specs.label, commit=self.after.specs.commit),
@@ -69,9 +71,13 @@ class _Found:
             facts=facts,
             causes=causes(self.before, self.after, self.pairs),
             unreadable=unreadable,
-            unstated=unstated,
-            text=_sentence(len(self.old), len(self.new), self.before.specs.label, unstated),
+            unstated=losses + fails + files,
+            text=f"{self._both}: {_outcome(losses, fails, files)}",
         )
+
+    @property
+    def _both(self) -> str:
+        return f"{counted(len(self.old), 'claim')} in {self.before.specs.label}, {len(self.new)} now"
 
     @cached_property
     def pairs(self) -> list[Pair]:
@@ -87,20 +93,28 @@ class _Found:
         found = ((old, self._change(old, new)) for old, new in self.pairs if old)
         return {old.id: change for old, change in found if change and change.change in LOST}
 
+    @cached_property
+    def _problems(self) -> list[Problem]:
+        """Of golden files and specs that cannot be read now."""
+        specs = (problem for one in self.new for problem in one.unread)
+        return [*dict.fromkeys(chain(chain.from_iterable(self.after.unreadable.values()), specs))]
+
     @property
     def _hidden(self) -> int:
-        """Claims of the base in files that cannot be read now."""
-        return sum(new is None and self._is_hidden(old) for old, new in self.pairs if old)
+        """Claims of the base that are in files, or rest on specs, which cannot be read now."""
+        return sum(self._is_hidden(old, new) for old, new in self.pairs if old)
 
-    def _is_hidden(self, old: Judged) -> bool:
-        return old.file in self.after.unreadable
+    def _is_hidden(self, old: Judged, new: Judged | None) -> bool:
+        return bool(new.unread) if new else old.file in self.after.unreadable
 
     def _change(self, old: Judged | None, new: Judged | None) -> records.ClaimChange | None:
+        if old is not None and self._is_hidden(old, new):
+            return None
         if old is not None and new is not None:
             return self._changed(old, new)
         if new is not None:
             return self._record("new", None, new, "", None, None)
-        if old is None or self._is_hidden(old):
+        if old is None:
             return None
         reason, file = self.reasons.of_claim(old), self.reasons.home(old.file)
         where = f"{self.reasons.place(file)}: removed: {{{old.claim.id}: REASON}}" if file else None
@@ -207,7 +221,7 @@ class _Found:
         for key, (_, claims) in then.items():
             fails = any((new := after[one.id]) and new.outcome == "fail" for one in claims)
             fact = None if key in now or fails else states.find(key)
-            if fact and not any(self._is_hidden(one) for one in claims):
+            if fact and not any(self._is_hidden(one, after[one.id]) for one in claims):
                 yield self._unguarded(fact, claims)
 
     def _backed(self, found: Iterable[Judged]) -> dict[FactKey, tuple[Fact, list[Judged]]]:
@@ -248,7 +262,11 @@ class _Found:
 
 def _is_red(one: records.ClaimChange) -> bool:
     """Whether a change of a claim fails a check: a loss without a reason, or a claim that fails now."""
-    return one.write is not None or (one.head == "fail" and one.base != "fail")
+    return one.write is not None or _newly_fails(one)
+
+
+def _newly_fails(one: records.ClaimChange) -> bool:
+    return one.write is None and one.head == "fail" and one.base != "fail"
 
 
 def _fact(change: Change) -> records.ChangedFact:
@@ -263,12 +281,12 @@ def _fact(change: Change) -> records.ChangedFact:
     )
 
 
-def _sentence(old: int, new: int, label: str, unstated: int) -> str:
-    """The outcome in one line."""
-    counts = f"{counted(old, 'claim')} in {label}, {new} now"
-    if not unstated:
-        return f"{counts}: nothing was lost without a reason"
-    return f"{counts}: {unstated} {'loss' if unstated == 1 else 'losses'} without a stated reason"
+def _outcome(losses: int, fails: int, files: int) -> str:
+    """What is red, in a phrase."""
+    parts = [f"{fail_text(fails)} that did not before"] if fails else []
+    parts += [f"{counted(files, 'file')} cannot be read"] if files else []
+    parts += [f"{losses} {'loss' if losses == 1 else 'losses'} without a stated reason"] if losses else []
+    return ", ".join(parts) or "nothing was lost without a reason"
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,6 +41,8 @@ class Judged:
     facts: tuple[Fact, ...]
     """What its figure follows from."""
     read: Dependencies
+    unread: tuple[Problem, ...] = ()
+    """What is wrong with specs that it rests on; it is not judged then."""
 
     @property
     def id(self) -> str:
@@ -108,7 +110,7 @@ class ClaimSide:
     def judge(self, claim: Claim) -> Judged:
         """The verdict on a claim, with what it reads. A bug in a kind of claim fails the claim."""
         context = tracked(self.suite)
-        verdict = caught(claim, "", lambda: brief(claim, context))
+        verdict = caught(claim, "", lambda: brief(claim, context)).waiting
         return Judged(
             claim,
             self.name(claim.file),
@@ -117,6 +119,7 @@ class ClaimSide:
             verdict.headline,
             verdict.facts,
             context.dependencies,
+            verdict.unread,
         )
 
 

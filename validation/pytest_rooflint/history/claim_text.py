@@ -1,9 +1,9 @@
 """Changes of claims in text: what was lost, where, what to write to justify it; the decisive line last."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 
 from rooflint.base.text import NAMED, counted, fail_text, sanitized, some
-from rooflint_report.claim_changes import Causes, ClaimChange, ClaimChanges, Loss, effect
+from rooflint_report.claim_changes import Cause, Causes, ClaimChange, ClaimChanges, Loss, effect
 
 MOST = 5
 """Losses that are printed in full."""
@@ -11,7 +11,7 @@ MOST = 5
 
 def as_text(found: ClaimChanges) -> str:
     """A dozen lines at most where little changed: losses without a reason, all changes by number, and the outcome."""
-    red = [*_losses(found)]
+    red = [*_losses(found, {claim for one in _blamed(found.causes) for claim in one.claims})]
     lines = [*found.unreadable[:MOST], *(line for block in red[:MOST] for line in block)]
     lines += [f"… and {len(red) - MOST} more (in the evidence)"] if len(red) > MOST else []
     lines += _causes(found.causes) if found.causes else []
@@ -20,8 +20,11 @@ def as_text(found: ClaimChanges) -> str:
     return "\n".join(map(sanitized, (*lines, verdict))) + "\n"
 
 
-def _losses(found: ClaimChanges) -> Iterator[list[str]]:
-    """A block for each loss: what, and what to write; claims that went with their file are one."""
+def _losses(found: ClaimChanges, explained: Container[str]) -> Iterator[list[str]]:
+    """A block for each loss: what, and what to write; claims that went with their file are one.
+
+    Those that a changed line explains are listed with it.
+    """
     files: dict[str, list[ClaimChange]] = {}
     for one in found.changes:
         if one.write and one.change == "removed":
@@ -29,7 +32,8 @@ def _losses(found: ClaimChanges) -> Iterator[list[str]]:
     yield from (_block(one, f"recording {one.text}") for one in found.recordings if one.write)
     yield from map(_removed, files.values())
     for one in found.changes:
-        if one.change != "removed" and (one.write or (one.head == "fail" and one.base != "fail")):
+        fails = one.head == "fail" and one.base != "fail" and f"{one.file}::{one.id}" not in explained
+        if one.change != "removed" and (one.write or fails):
             yield _block(one, f"{one.change}: {one.headline} {one.text}".rstrip(), _because(one))
     yield from (_block(one, one.text) for one in found.facts if one.write)
 
@@ -64,13 +68,20 @@ def _because(one: ClaimChange) -> str:
 
 def _causes(found: Causes) -> Iterator[str]:
     """The changes that make claims fail, each with what reverting it does."""
-    blamed = [one for one in found.changes if one.claims]
+    blamed = _blamed(found)
     for one in blamed[:NAMED]:
         yield f"{one.file}:{one.line}  {one.change}: {fail_text(len(one.claims))} because of it"
+        yield from (f"  {claim}" for claim in one.claims[:MOST])
+        yield from [f"  … and {len(one.claims) - MOST} more (in the evidence)"] if len(one.claims) > MOST else []
         yield f"  reverted alone: {effect(one)}"
     more = [f"… and {counted(len(blamed) - NAMED, 'more change')}"] if len(blamed) > NAMED else []
     more += [f"reverted together: {effect(found.all_)}"] if len(blamed) > 1 else []
     yield from (*more, found.text)
+
+
+def _blamed(found: Causes | None) -> list[Cause]:
+    """The changes that make claims fail."""
+    return [one for one in found.changes if one.claims] if found else []
 
 
 def _counted(found: ClaimChanges) -> Iterable[str]:

@@ -107,11 +107,11 @@ class Judged:
         """Whether something is wrong."""
         return bool(self.problems) or any(one.outcome == "fail" for one in self.verdicts)
 
-    def sentences(self) -> Iterator[str]:
-        """The changed files, and a block for each cause of failures."""
+    def sentences(self, told: set[str] | None = None) -> Iterator[str]:
+        """The changed files, and a block for each cause of failures; adds to `told` which claims have one."""
         yield f"changed since the last run: {some(self.changed)}"
         yield from self.problems
-        yield from in_blocks((one for one in self.verdicts if one.outcome == "fail"), MOST)
+        yield from in_blocks((one for one in self.verdicts if one.outcome == "fail"), MOST, told)
 
 
 @dataclass
@@ -122,6 +122,8 @@ class First:
     file: Path
     asked: list[Mapping[str, Any]] = field(default_factory=list)
     """What the claims of this run asked for, as plain data."""
+    told: set[str] = field(default_factory=set)
+    """Ids of the claims whose diagnosis was printed."""
 
     @cached_property
     def files(self) -> Mapping[str, str]:
@@ -148,7 +150,7 @@ class First:
         found = self.judged(started_in, excuses=excuses, limit_s=LIMIT_S)
         if found is None or not (found.problems or found.verdicts):
             return
-        yield from found.sentences()
+        yield from found.sentences(self.told)
         rest = f"; {counted(found.left, 'more claim')} with the rest" if found.left else ""
         yield f"what depends on it, judged first: {tally(found.verdicts)}{rest}"
 

@@ -1,10 +1,10 @@
 """What a red run prints: one block for each cause, one line for each claim, and the decisive line last.
 
 A wrong fact makes many claims fail. Those that one repair fixes are one failure to a reader: the first is printed in
-full, the others in pytest's own list, one line each. With `-v` all are printed in full.
+full, the others in pytest's own list, one line each. What was printed before the run, because its files changed, is
+not printed again. With `-v` all are printed in full.
 """
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -26,6 +26,8 @@ class Fold:
     last: Callable[[], list[str]]
     """Gives the lines that decide, once all else is printed."""
     fixed: dict[Repair, list[str]] = field(default_factory=dict)
+    told: set[str] = field(default_factory=set)
+    """Ids of failures that were printed in full before the run."""
     aside: list[pytest.TestReport] | None = None
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -33,8 +35,9 @@ class Fold:
         """Before pytest prints the failures."""
         failed: list[pytest.TestReport] = terminalreporter.stats.get("failed", [])
         groups = self.alike(self.fixed) if len(failed) > 1 else []
-        first = {group[0]: len(group) - 1 for group in groups}
-        further = {name for group in groups for name in group[1:]}
+        fresh = [group for group in groups if self.told.isdisjoint(group)]
+        first = {group[0]: len(group) - 1 for group in fresh}
+        further = {name for group in groups for name in group} - first.keys() | self.told
         if further:
             for report in failed:
                 if report.nodeid in first:
@@ -91,11 +94,6 @@ def first_of(config: pytest.Config, problems: Iterable[str], nodeid: str) -> str
     return nodeid if nodeid in firsts or not firsts else firsts[0]
 
 
-def waits(file: str, first: str) -> str:
-    """Why a claim is not validated that rests on a file which failed another item."""
-    return f"{file} cannot be read, see {first}"
-
-
 def once(config: pytest.Config, report: Any) -> None:
     """Turn a report on a file that failed another item into a skip, or a pass of the closed world that only repeats it.
 
@@ -103,15 +101,8 @@ def once(config: pytest.Config, report: Any) -> None:
     """
     unread: list[list[str]] = report.__dict__.pop("rooflint_unread", [])
     first = first_of(config, (problem for _, problem in unread), report.nodeid)
-    if first == report.nodeid:
+    if first == report.nodeid or not report.failed or len(unread) != len(report.rooflint_problems):
         return
-    if getattr(report, "rooflint_problems", None):
-        if len(unread) == len(report.rooflint_problems) and report.failed:
-            report.outcome, report.longrepr, report.rooflint_problems = "passed", None, []
-        return
-    reason = waits(unread[0][0], first)
-    report.outcome, report.longrepr = "skipped", (unread[0][0], None, f"not validated here: {reason}")
-    report.rooflint_brief["outcome"] = "not validated here"
-    if found := report.__dict__.pop("rooflint_verdict", None):
-        changed = {"outcome": "not validated here", "reason": reason}
-        report.rooflint_verdict = json.dumps(json.loads(found) | changed, ensure_ascii=False)
+    report.outcome, report.longrepr, report.rooflint_problems = "passed", None, []
+    if hasattr(report, "rooflint_brief"):  # a claim
+        report.outcome, report.longrepr = "skipped", (report.location[0], None, report.rooflint_waits)

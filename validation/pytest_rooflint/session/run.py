@@ -7,7 +7,7 @@ import datetime
 import gc
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
@@ -124,10 +124,12 @@ class ClaimItem(pytest.Item):
         else:
             verdict = judged(suite)
         verdict = replace(verdict, options=suite.options, started_in=self.config.invocation_params.dir)
-        verdict = self._once(verdict)
+        verdict = verdict.waiting
         self.stash[VERDICT] = verdict
         properties: list[tuple[str, object]] = [*verdict.properties()]
         self.user_properties = [one for one in self.user_properties if one not in properties] + properties  # once
+        if verdict.unread and fold.first_of(self.config, map(str, verdict.unread), self.nodeid) == self.nodeid:
+            raise FailedClaim(f"{listed(verdict.unread)}\n  claims that rest on it are not judged")
         if verdict.outcome == "fail":
             raise FailedClaim(verdict.text())
         if verdict.outcome == "xfail":
@@ -135,16 +137,11 @@ class ClaimItem(pytest.Item):
         if verdict.outcome != "pass":
             pytest.skip(f"{verdict.outcome}: {verdict.reason}")
 
-    def _once(self, verdict: Verdict) -> Verdict:
-        """The verdict; a claim that waits for a file which failed another one is not a failure of its own."""
-        first = fold.first_of(self.config, map(str, verdict.unread), self.nodeid)
-        if first == self.nodeid:
-            return verdict
-        return replace(verdict, outcome="not validated here", reason=fold.waits(shown(verdict.unread[0].file), first))
-
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """The verdict's text; a traceback only for bugs of rooflint."""
-        if VERDICT in self.stash and isinstance(excinfo.value, FailedClaim | pytest.xfail.Exception):
+        if isinstance(excinfo.value, FailedClaim):
+            return sanitized(str(excinfo.value))
+        if VERDICT in self.stash and isinstance(excinfo.value, pytest.xfail.Exception):
             return sanitized(self.stash[VERDICT].text())
         return super().repr_failure(excinfo, style)
 
@@ -178,12 +175,6 @@ class ProblemItem(pytest.Item):
         first = self.problems[0] if self.problems else None
         return (first.file, first.line - 1, self.name) if first else (self.path, 0, self.name)
 
-    def rows(self) -> list[dict[str, Any]]:
-        """The problems as rows of the evidence."""
-        return [
-            {"what": problem.message, "file": shown(problem.file), "line": problem.line} for problem in self.problems
-        ]
-
 
 class ClosedWorldItem(ProblemItem):
     """Test of what the suite as a whole lacks, whatever this run selected."""
@@ -208,6 +199,11 @@ class ClosedWorldItem(ProblemItem):
 
 
 # ---- the run
+
+
+def _rows(problems: Iterable[Problem]) -> list[dict[str, Any]]:
+    """Problems as rows of the evidence."""
+    return [{"what": problem.message, "file": shown(problem.file), "line": problem.line} for problem in problems]
 
 
 def mark(item: pytest.Item, call: pytest.CallInfo[None], report: Any) -> None:
@@ -276,6 +272,7 @@ class Run:
             excuses = not self.config.getoption("runxfail", default=False)
             for sentence in self.first.sentences(self.config.invocation_params.dir, excuses=excuses):
                 terminal.write_line(sanitized(sentence))
+            self.fold.told = self.first.told if self.config.get_verbosity() <= 0 else set()
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
         """Collect golden files below the configured folders, but for names that pytest had better not print."""
@@ -339,13 +336,21 @@ class Run:
                 report.longrepr = (shown(item.path), None, f"{verdict.outcome}: {verdict.reason}")
             report.rooflint_asked = item.stash.get(ASKED, None)
             report.rooflint_unread = [[shown(one.file), str(one)] for one in verdict.unread]
+            if verdict.unread and report.failed:
+                report.rooflint_problems = _rows(verdict.unread)
+                report.rooflint_waits = f"{verdict.outcome}: {verdict.reason}"
         if call.when == "call" and isinstance(item, ProblemItem):
-            report.rooflint_problems = item.rows()
+            report.rooflint_problems = _rows(item.problems)
             report.rooflint_unread = [[shown(one.file), str(one)] for one in item.problems]
         mark(item, call, report)
         if call.when == "teardown" and VERDICT in item.stash:
             del item.stash[VERDICT]  # pytest keeps every item
         return report
+
+    def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
+        """Print no dots for `rooflint check`, unless with `-v`: thousands of claims pass."""
+        is_quiet = self.config.getoption("--rooflint-only") and self.config.get_verbosity() < 0
+        return ("passed", "", "PASSED") if is_quiet and report.when == "call" and report.passed else None
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> Any:
@@ -465,10 +470,11 @@ class Run:
         for problem in self.notes:
             place = f"{problem['file']}:{problem['line']}  " if problem["file"] else ""
             terminalreporter.write_line(sanitized(f"{place}{problem['what']}"), red=True)
+        if self.config.getoption("--rooflint-compared"):
+            return
         for one in self.watched:
             terminalreporter.write_line(sanitized(one.text))
-        annotated = os.environ.get("GITHUB_ACTIONS") == "true" and self.config.getoption("rooflint_annotate")
-        if annotated and (self.found or problems):
+        if os.environ.get("GITHUB_ACTIONS") == "true" and (self.found or problems):
             for line in self.results.annotations(problems, self.fold.fixed):
                 terminalreporter.write_line(line)
 

@@ -5,13 +5,13 @@ import os
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from pytest_rooflint.golden.expect import Stale, is_loose, stale
 from pytest_rooflint.golden.kinds import Claim, Obtained, kind
-from rooflint.base.errors import Problem, shown
+from rooflint.base.errors import Problem, listed, shown
 from rooflint.base.facts import Fact
 from rooflint.base.text import counted
 from rooflint.base.text import row as line_of
@@ -42,6 +42,14 @@ class Verdict:
     """Why it failed without a figure, is expected to fail, or is not validated here."""
     unread: tuple[Problem, ...] = ()
     """What is wrong with the files that cannot be read, where it failed for that."""
+
+    @property
+    def waiting(self) -> "Verdict":
+        """Not validated here, where it rests on a file that cannot be read; else the verdict itself."""
+        if not self.unread:
+            return self
+        first = self.unread[0]
+        return replace(self, outcome="not validated here", reason=f"cannot read {shown(first.file)}:{first.line}")
 
     @property
     def facts(self) -> tuple[Fact, ...]:
@@ -226,16 +234,30 @@ class Brief:
         return self.outcome == "pass" and not self.corroborated and not self.replay
 
 
-def in_blocks(verdicts: Iterable[Verdict], most: int) -> Iterator[str]:
-    """Failures as they are printed: a block for each of the first causes, and a line for each further claim."""
-    seen, lines = set[object](), list[str]()
+def in_blocks(verdicts: Iterable[Verdict], most: int, told: set[str] | None = None) -> Iterator[str]:
+    """Failures as they are printed: a block for each of the first causes, and a line for each further claim.
+
+    A file that cannot be read is told first, with the number of claims that rest on it. The ids of claims that have a
+    block are added to `told`.
+    """
+    seen, lines, waiting = set[object](), list[str](), Counter[tuple[Problem, ...]]()
+    fails = list[Verdict]()
     for one in verdicts:
+        if one.unread:
+            waiting[one.unread] += 1
+        else:
+            fails.append(one)
+    for problems, count in waiting.items():
+        yield f"\n{listed(problems)}\n  {counted(count, 'claim')} cannot be judged before that is mended\n"
+    for one in fails:
         first = one.causes[0] if one.causes else None
-        cause = (first.fact, first.repair) if first and first.fact else one.unread or one.nodeid
+        cause = (first.fact, first.repair) if first and first.fact else one.nodeid
         if cause in seen or len(seen) == most:
             lines.append(f"also fails: {shown(one.claim.file)}:{one.claim.line}  {one.headline}")
         else:
             seen.add(cause)
+            if told is not None:
+                told.add(one.nodeid)
             yield f"\n{one.text()}\n"
     yield from lines
 
