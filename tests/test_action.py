@@ -166,6 +166,19 @@ def test_inputs_reach_the_command_and_stay_text(halved):
 
 
 @pytest.mark.slow
+def test_two_runs_in_one_workflow_keep_artifacts_of_different_names(scratch):
+    for name in ("gpus-", "npus-"):
+        acted(scratch, name=name)
+    out = scratch / "reports/out"
+    assert {one.name for one in out.glob("*.html")} == {"report.html", "gpus-report.html", "npus-report.html"}
+    kept = [one["with"] for one in ACTION["runs"]["steps"] if "upload-artifact" in one.get("uses", "")]
+    assert [("${{ inputs.name }}" in one["path"], one.get("name")) for one in kept] == [
+        (True, None),
+        (False, "${{ inputs.name }}comment"),
+    ]
+
+
+@pytest.mark.slow
 def test_the_hook_judges_what_changed(scratch):
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
     first = run_script(scratch, *hook["entry"].split())
