@@ -1,7 +1,7 @@
 """The answer to `rooflint compare`: winners, figures, insights, explanations, kernels."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Annotated, Any, Literal
 
@@ -18,6 +18,9 @@ from rooflint.output.sections import Bars, Grid, Heat, Prose, Rooflines, Section
 from rooflint.prediction.comparison import BALANCE, CRITERIA, WINS, Comparison, Contender, Requirement, flips, shown
 from rooflint.prediction.predict import ROOFLINE
 
+DRAWN = 24
+"""Devices at most whose charts a summary has."""
+
 
 def breakdown(able: Sequence[Contender]) -> Iterator[Section]:
     """Of all devices that can run the network."""
@@ -25,10 +28,14 @@ def breakdown(able: Sequence[Contender]) -> Iterator[Section]:
     if known:
         note = "per inference; the parts add up to the whole"
         yield Bars("Energy by cause", tuple(insights.energy_bar(one) for one in known), note)
-    yield Bars("Latency by bottleneck", tuple(insights.latency_bar(one) for one in able))
+    yield _latencies(able)
     yield _memory(able)
     yield _bottlenecks(able)
     yield _rooflines(able)
+
+
+def _latencies(able: Sequence[Contender]) -> Bars:
+    return Bars("Latency by bottleneck", tuple(insights.latency_bar(one) for one in able))
 
 
 def _memory(able: Sequence[Contender]) -> Grid:
@@ -344,6 +351,9 @@ def _compared(
         yield winners(found.among(meeting), "among devices that meet all requirements" if question.wanted else "")
     if found.able:
         yield overview(found, question.baseline)
+    if question.level == "summary" and 0 < len(found.able) <= DRAWN:
+        yield replace(_latencies(found.able), drawn_only=True)
+        yield replace(_rooflines(found.able), drawn_only=True)
     if caveats:
         yield Prose("Limitations", tuple(caveats))
     if question.wanted:

@@ -151,7 +151,7 @@ def _paragraphs(page: Page) -> Iterator[str]:
     yield f"# {_escaped(page.title)}"
     if page.subtitle:
         yield _escaped(page.subtitle)
-    for section in page.sections:
+    for section in page.written:
         yield f"## {_escaped(section.heading)}"
         if isinstance(section, Prose):
             if section.sentences:
@@ -191,7 +191,7 @@ def as_fragment(page: Page) -> str:
 def _elements(page: Page) -> Iterator[str]:
     yield f"<h3>{html.escape(page.title)}</h3>"
     yield f"<p>{html.escape(page.subtitle)}</p>"
-    for section in page.sections:
+    for section in page.written:
         if section.heading:
             yield f"<h4>{html.escape(section.heading)}</h4>"
         if isinstance(section, Prose):

@@ -93,6 +93,8 @@ class Bars:
     heading: str
     bars: tuple[Bar, ...]
     note: str = ""
+    drawn_only: bool = False
+    """Whether it is left out of text, because another section has its main figures."""
 
 
 @dataclass(frozen=True)
@@ -150,6 +152,8 @@ class Rooflines:
     roofs: tuple[Roof, ...]
     points: tuple[Point, ...]
     note: str = ""
+    drawn_only: bool = False
+    """As for bars."""
 
 
 @dataclass(frozen=True)
@@ -191,6 +195,11 @@ class Page:
     title: str
     subtitle: str
     sections: tuple[Section, ...]
+
+    @property
+    def written(self) -> Iterator[Section]:
+        """The sections of text, which has no pictures."""
+        return (one for one in self.sections if not getattr(one, "drawn_only", False))
 
 
 # ---- tables of figures, for formats and readers that have no pictures

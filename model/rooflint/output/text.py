@@ -39,7 +39,7 @@ def _parts(page: Page, width: int) -> Iterator[RenderableType]:
     yield paragraph(page.title, width, "bold")
     if page.subtitle:
         yield paragraph(page.subtitle, width, "dim")
-    for section in page.sections:
+    for section in page.written:
         yield _heading(section.heading, width)
         yield from _WRITERS[section.kind](section, width)
         if note := getattr(section, "note", ""):

@@ -340,10 +340,22 @@ def test_devices_that_were_cut_are_counted(comparison):
 )
 def test_each_level_of_detail_has_its_own_sections(comparison, level, more):
     found = answer(comparison(*FOUR), Question(level=level))
-    assert headings(found) == ["Winners", "Comparison", "Limitations", "Insights", *more]
+    assert [one.heading for one in found.written] == ["Winners", "Comparison", "Limitations", "Insights", *more]
     assert section(found, "Winners").note == ""
     assert section(found, "Limitations").sentences == tuple(found.record.caveats)
     assert section(found, "Insights").sentences == tuple(found.record.insights)
+
+
+def test_a_summary_has_charts_where_they_can_be_drawn(comparison):
+    found = answer(comparison(*FOUR), Question())
+    charts = [one for one in found.sections if one not in [*found.written]]
+    assert [one.heading for one in charts] == ["Latency by bottleneck", "Roofline"]
+    assert (
+        [bar.label for bar in charts[0].bars]
+        == [roof.name for roof in charts[1].roofs]
+        == [one.short for one in comparison(*FOUR).able]
+    )
+    assert "Latency by bottleneck" not in str(found)
 
 
 def test_winners_are_of_those_that_meet_the_requirements(comparison):
