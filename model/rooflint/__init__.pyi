@@ -9,8 +9,10 @@ from rooflint.api.exploration import explore as explore
 from rooflint.api.kernels import kernel as kernel
 from rooflint.api.predictions import Columns as Columns
 from rooflint.api.predictions import Comparison as Comparison
+from rooflint.api.predictions import Generations as Generations
 from rooflint.api.predictions import Prediction as Prediction
 from rooflint.api.predictions import compare as compare
+from rooflint.api.predictions import generate as generate
 from rooflint.api.predictions import network as network
 from rooflint.api.predictions import networks as networks
 from rooflint.api.predictions import predict as predict

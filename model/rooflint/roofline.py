@@ -49,7 +49,7 @@ def kernel_time_s(compute_s: Numbers, memory_s: Numbers, overhead_s: Numbers = 0
 
 @dataclass(frozen=True)
 class Estimate:
-    """The roofline estimate of a workload on a device; arrays have one entry an op.
+    """The roofline estimate of a workload on a device; arrays have one entry an op, with all its repeats.
 
     On variants of a device peak, bandwidth and overhead are columns of the shape (variants, 1), and times have the
     shape (variants, ops).
@@ -68,6 +68,8 @@ class Estimate:
     bytes_moved: NDArray[np.float64]
     overhead_s: float
     """Per kernel. [s]"""
+    launches: NDArray[np.float64]
+    """Kernels of each op: as many as the op repeats."""
     is_calibrated: ClassVar[bool] = False
     """Whether the times are those of calibrated kernel models."""
 
@@ -89,7 +91,7 @@ class Estimate:
     @property
     def launch_s(self) -> NDArray[np.float64]:
         """Shape (ops,). [s]"""
-        return np.zeros(len(self.ops)) + self.overhead_s
+        return self.launches * self.overhead_s
 
     @property
     def kernel_models(self) -> NDArray[np.str_]:
@@ -192,4 +194,5 @@ def estimate_at(
         ops=workload.column("ops"),
         bytes_moved=workload.bytes_moved(storage),
         overhead_s=own if overhead_s is None else overhead_s,
+        launches=workload.column("repeats"),
     )

@@ -122,7 +122,7 @@ def test_what_cannot_be_estimated_is_refused():
 
 def test_what_waits_longest_is_what_bounds():
     def made(ops, moved, overhead):
-        arrays = {"ops": np.array(ops, float), "bytes_moved": np.array(moved, float)}
+        arrays = {"ops": np.array(ops, float), "bytes_moved": np.array(moved, float), "launches": np.ones(len(ops))}
         return Estimate("h", "w", "fp16", "fp16", 1.0, 1.0, overhead_s=overhead, **arrays)
 
     # three seconds of compute in one kernel against two of memory in another
@@ -270,7 +270,7 @@ def test_the_bound_is_the_larger_share_of_what_kernels_wait_for(pair, workload):
 
 def test_a_kernel_at_the_breakpoint_counts_as_bound_by_compute():
     # 8 op / 2 op/s = 4 B / 1 B/s = 4 s
-    one = Estimate("one", "one", "int8", "int8", 2.0, 1.0, np.array([8.0]), np.array([4.0]), 0.5)
+    one = Estimate("one", "one", "int8", "int8", 2.0, 1.0, np.array([8.0]), np.array([4.0]), 0.5, np.ones(1))
     assert one.waits_s == {"compute": 4.0, "memory": 0.0, "launch": 0.5}
 
 

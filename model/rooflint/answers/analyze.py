@@ -8,7 +8,17 @@ import numpy as np
 from pydantic import Field
 
 from rooflint.answers.insights import caveats, energy_bar, latency_bar, roof_of
-from rooflint.answers.record import Bound, DeviceRecord, RunRecord, device_fields, run_fields, run_text
+from rooflint.answers.record import (
+    Bound,
+    DeviceRecord,
+    RunRecord,
+    TokensRecord,
+    device_fields,
+    run_fields,
+    run_text,
+    tokens_fields,
+    tokens_text,
+)
 from rooflint.base import units
 from rooflint.base.precision import rate_unit
 from rooflint.base.text import UNKNOWN
@@ -35,8 +45,9 @@ MOST = 8
 def longest(times: SiliconEstimate) -> Iterator[tuple[str, ...]]:
     """A row for each shape, the one whose kernels take longest together first."""
     alike: dict[tuple[float, ...], list[int]] = {}
+    each = times.kernel_s / times.launches
     for op in np.flatnonzero(np.isin(times.kernel_models, PRODUCTS)).tolist():
-        alike.setdefault((*_sizes(times, op), float(times.kernel_s[op])), []).append(op)
+        alike.setdefault((*_sizes(times, op), float(each[op])), []).append(op)
     slowest = sorted(alike.values(), key=lambda ops: -float(times.kernel_s[ops].sum()))
     yield from (_row(times, ops) for ops in slowest[:MOST])
 
@@ -66,7 +77,7 @@ def _row(times: SiliconEstimate, ops: list[int]) -> tuple[str, ...]:
     return (
         _name(times.run, ops),
         f"{m:.0f} × {n:.0f} × {k:.0f}{f', {groups:.0f} times' if groups > 1 else ''}",
-        format_quantity(float(times.kernel_s[ops[0]]), units.SECONDS),
+        format_quantity(float(times.kernel_s[ops[0]]) / float(times.launches[ops[0]]), units.SECONDS),
         winograd or tile,
         _longer(times, ops[0]) if winograd else one.bound,
     )
@@ -74,7 +85,8 @@ def _row(times: SiliconEstimate, ops: list[int]) -> tuple[str, ...]:
 
 def _name(run: Workload, ops: list[int], kind: str = "") -> str:
     """`conv1 (convolution) and 3 identical`."""
-    others = f" and {len(ops) - 1} identical" if len(ops) > 1 else ""
+    runs = int(run.repeats[ops].sum())
+    others = f" and {runs - 1} identical" if runs > 1 else ""
     return f"{run.op_names[ops[0]]}{f' ({kind})' if kind else ''}{others}"
 
 
@@ -96,6 +108,8 @@ class KernelRecord(Strict):
     """The model that times it."""
     ops: float
     bytes_moved: float
+    repeats: int
+    """How often it runs; what stands in this record is of all its repeats."""
     compute_s: float
     memory_s: float
     launch_s: float
@@ -128,6 +142,7 @@ class AnalyzeRecord(DeviceRecord, RunRecord, Record):
     money_and_carbon: list[AmountRecord]
     per_kernel: list[KernelRecord]
     caveats: list[str]
+    tokens: TokensRecord | None = None
 
 
 def answer(one: Contender, setting: Setting, single: Prediction | None, spent: Sequence[Amount]) -> Answer:
@@ -135,6 +150,7 @@ def answer(one: Contender, setting: Setting, single: Prediction | None, spent: S
     found = one.prediction
     record = AnalyzeRecord.build(
         network=found.network.name,
+        **tokens_fields(found.network),
         **(run_fields(found.batch, setting) | device_fields(one.label, found)),
         batch_efficiency=batch_efficiency(single, found) if single else None,
         power_efficiency_ops_per_j=power_efficiency_ops_per_j(found) if found.has("energy") else None,
@@ -144,7 +160,7 @@ def answer(one: Contender, setting: Setting, single: Prediction | None, spent: S
     )
     return Answer(
         title=f"{found.network.name} on {one.label}",
-        subtitle=f"{found.hardware.name}; {run_text(found.batch, setting)}",
+        subtitle=f"{found.hardware.name}; {tokens_text(found.network)}{run_text(found.batch, setting)}",
         sections=tuple(_sections(one, single, record)),
         record=record,
         listing=Table.of(tuple(KernelRecord.model_fields), map(dict, record.per_kernel)),
@@ -178,7 +194,7 @@ def _sections(one: Contender, single: Prediction | None, record: AnalyzeRecord) 
 
 def _time(found: Prediction, single: Prediction | None) -> Iterator[tuple[str, str, str]]:
     flop = rate_unit(found.compute)
-    yield "batch latency", format_quantity(found.latency_s, units.SECONDS), f"{len(found.run)} kernels"
+    yield "batch latency", format_quantity(found.latency_s, units.SECONDS), f"{found.launches} kernels"
     if found.has("allocation") and not found.silicon:
         slower = found.latency_of_active_units_s
         text = f"{slower / found.latency_s:.3g} × as long: idle slots of waves and padding count"
@@ -210,7 +226,7 @@ def _kernel_models(found: Prediction, times: SiliconEstimate) -> Iterator[tuple[
         seconds, plain = float(times.kernel_s[rows].sum()), float(times.roofline_s[rows].sum())
         longer = f"{float(times.work_s[rows].sum()) / plain:.3g}" if plain else UNKNOWN
         shown, share = format_quantity(seconds, units.SECONDS), percent(seconds / found.latency_s)
-        yield model, str(int(rows.sum())), shown, share, longer, rests_on(times, model)
+        yield model, str(int(found.run.repeats[rows].sum())), shown, share, longer, rests_on(times, model)
 
 
 def _units(found: Prediction) -> Iterator[tuple[str, str, str]]:
@@ -278,6 +294,8 @@ def _memory(found: Prediction) -> Iterator[tuple[str, str, str]]:
     yield "peak", format_quantity(found.peak_bytes, units.BYTES), "weights and peak activations"
     yield "activations", format_quantity(found.activation_bytes, units.BYTES), f"at {found.footprint.peak_op}"
     yield "weights", format_quantity(found.weight_bytes, units.BYTES), "read once per batch"
+    if found.footprint.cache_elements:
+        yield "cache", format_quantity(found.cache_bytes, units.BYTES), "keys and values of all tokens"
     memory = found.hardware.main_memory()
     if found.fits is not None:
         share = found.peak_bytes / memory.capacity_bytes
@@ -296,9 +314,10 @@ TIMES = ("kernel", "time", "share", "bound by", "units", "why")
 def _longest(found: Prediction, most: int = 10) -> Iterator[tuple[str, ...]]:
     seconds, allocation = found.times.kernel_s, found.allocation if found.has("allocation") else None
     alike: dict[tuple[str, ...], list[int]] = {}
+    each = seconds / found.run.repeats
     for op in np.argsort(-seconds, kind="stable").tolist():
         how = (allocation.display(op), allocation.reason(op)) if allocation else (UNKNOWN, "")
-        key = (str(found.run.kinds[op]), format_quantity(float(seconds[op]), units.SECONDS), found.bounds[op], *how)
+        key = (str(found.run.kinds[op]), format_quantity(float(each[op]), units.SECONDS), found.bounds[op], *how)
         alike.setdefault(key, []).append(op)
     for (kind, shown_s, bound, held, why), ops in list(alike.items())[:most]:
         share = float(seconds[ops].sum()) / found.latency_s
@@ -333,7 +352,7 @@ def _kernels(found: Prediction) -> list[dict[str, Any]]:
         if allocation
         else ()
     )
-    arrays = (found.run.op_names, found.run.kinds, times.kernel_models, times.ops, times.bytes_moved)
+    arrays = (found.run.op_names, found.run.kinds, times.kernel_models, times.ops, times.bytes_moved, found.run.repeats)
     columns: list[Sequence[Any]] = [
         *(column.tolist() for column in (*arrays, times.compute_s, times.memory_s, times.launch_s)),
         found.bounds,

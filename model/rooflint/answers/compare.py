@@ -9,7 +9,18 @@ from pydantic import Field
 
 from rooflint.answers import insights
 from rooflint.answers.insights import Explanation, Metric
-from rooflint.answers.record import DeviceRecord, RefusedRecord, RunRecord, device_record, listing, run_fields, run_text
+from rooflint.answers.record import (
+    DeviceRecord,
+    RefusedRecord,
+    RunRecord,
+    TokensRecord,
+    device_record,
+    listing,
+    run_fields,
+    run_text,
+    tokens_fields,
+    tokens_text,
+)
 from rooflint.base.text import UNKNOWN, counted
 from rooflint.base.units import BYTES, JOULES, SECONDS, format_quantity, percent
 from rooflint.hardware.schema import Strict
@@ -52,10 +63,10 @@ def _memory(able: Sequence[Contender]) -> Grid:
 def _bottlenecks(able: Sequence[Contender]) -> Grid:
     rows = []
     for one in able:
-        bounds = one.prediction.bounds
-        counts = (bounds.count(name) for name in ("compute", "memory", "launch"))
-        text = [f"{count} ({percent(count / len(bounds))})" for count in counts]
-        rows.append((one.short, *text, str(len(bounds))))
+        found = one.prediction
+        counts = (found.launches_bound_by(name) for name in ("compute", "memory", "launch"))
+        text = [f"{count} ({percent(count / found.launches)})" for count in counts]
+        rows.append((one.short, *text, str(found.launches)))
     columns = ("device", "compute-bound", "memory-bound", "launch-bound", "kernels")
     return Grid("Bottlenecks", Table(columns, tuple(rows)), "each kernel is bound by the longest of its three times")
 
@@ -252,6 +263,7 @@ class CompareRecord(RunRecord, Record):
     meeting_all: list[str] | None = None
     explanation: ExplanationRecord | None = None
     kernels: list[KernelValuesRecord] | None = None
+    tokens: TokensRecord | None = None
 
 
 @dataclass(frozen=True)
@@ -286,7 +298,7 @@ def answer(found: Comparison, question: Question) -> Answer:
     basis = "roofline latency" if roofline else "calibrated latency where available"
     return Answer(
         title=f"{found.network.name} on {_devices(found)}",
-        subtitle=f"{run_text(found.network.batch, found.setting)}; {basis}",
+        subtitle=f"{tokens_text(found.network)}{run_text(found.network.batch, found.setting)}; {basis}",
         sections=tuple(sections),
         record=record,
         listing=lambda: _listing(question, record(), told, heat),
@@ -318,6 +330,7 @@ def _record(
         ]
     return CompareRecord.build(
         network=found.network.name,
+        **tokens_fields(found.network),
         **run_fields(found.network.batch, found.setting),
         devices=[device_record(one.label, one.found, one.refused) for one in found.contenders],
         winners={by: [one.label for one in found.among(meeting).leaders(by)] for by in WINS},

@@ -289,9 +289,9 @@ def point_of(label: str, one: Contender) -> Point:
 def _waits(found: Prediction) -> str:
     """Latency by bottleneck, and how many kernels are memory-bound."""
     parts = [f"{name} {format_quantity(seconds, units.SECONDS)}" for name, seconds in found.shares.items() if seconds]
-    memory = int((found.times.compute_s < found.times.memory_s).sum())
+    memory = int(found.run.repeats[found.times.compute_s < found.times.memory_s].sum())
     where = f"{found.intensity_ops_per_byte:.3g} op/B, breakpoint {found.breakpoint_ops_per_byte:.3g}"
-    kernels = f"{memory} of {len(found.run)} kernels are memory-bound"
+    kernels = f"{memory} of {found.launches} kernels are memory-bound"
     return f"{', '.join(parts)}; {kernels} ({where})"
 
 

@@ -16,6 +16,7 @@ from rooflint.hardware.schema import Strict
 from rooflint.output.sections import Cell, Table
 from rooflint.prediction.metrics import Zone, red_flags, zone
 from rooflint.prediction.predict import SILICON, Prediction, Setting
+from rooflint.workloads.workload import Workload
 
 Share = Annotated[float, Field(ge=0)]
 Bound = Literal["compute", "memory", "launch"]
@@ -55,6 +56,24 @@ def run_text(batch: int | None, setting: Setting) -> str:
     return ", ".join(parts)
 
 
+class TokensRecord(Strict):
+    """The tokens of each sequence, where the network works on sequences."""
+
+    new: int
+    past: int
+    steps: int
+
+
+def tokens_fields(work: Workload) -> dict[str, Any]:
+    """Values for `tokens` of a record; none for a network that works on no sequences."""
+    return {"tokens": TokensRecord(**work.tokens._asdict())} if work.tokens else {}
+
+
+def tokens_text(work: Workload) -> str:
+    """The same for a reader, in front of the other options: `2048 new tokens, `."""
+    return f"{work.tokens}, " if work.tokens else ""
+
+
 class TermRecord(Strict):
     """One term of the energy of a batch."""
 
@@ -91,6 +110,8 @@ class MemoryRecord(Strict):
     peak_bytes: float
     activation_bytes: float
     weight_bytes: float
+    cache_bytes: float
+    """Keys and values of all tokens."""
     peak_at: str
 
 
@@ -169,7 +190,7 @@ def device_fields(label: str, found: Prediction) -> dict[str, Any]:
         "name": found.hardware.name,
         "kind": found.hardware.kind,
         "operating_point": found.hardware.mode,
-        "kernels": len(found.run),
+        "kernels": found.launches,
         "waits_s": WaitsRecord(**found.shares),
         "ops": float(found.times.ops.sum()),
         "bytes_moved": float(found.times.bytes_moved.sum()),

@@ -20,10 +20,12 @@ from rooflint.hardware.names import select_devices
 from rooflint.hardware.registry import Registry
 from rooflint.output.answer import Answer
 from rooflint.output.sections import Table
-from rooflint.prediction import comparison
+from rooflint.prediction import comparison, generation
 from rooflint.prediction import predict as prediction
 from rooflint.prediction.predict import FIDELITIES, ROOFLINE, Setting
 from rooflint.workloads import load
+from rooflint.workloads.networks import PROMPT, network_named, network_names
+from rooflint.workloads.ops import Tokens
 from rooflint.workloads.tables import workload_ids
 from rooflint.workloads.workload import Workload
 
@@ -32,14 +34,25 @@ DEFAULT_PRECISION, DEFAULT_LAUNCH = "bf16", "stream"
 T = TypeVar("T")
 
 
-def network(source: Any, inputs: Any = None, *, shape: Sequence[int] = (), fresh: bool = False) -> Workload:
+def network(
+    source: Any,
+    inputs: Any = None,
+    *,
+    shape: Sequence[int] = (),
+    fresh: bool = False,
+    prompt: int | None = None,
+    past: int = 0,
+) -> Workload:
     """A network as a table of ops.
 
     Args:
-        source: a network of torchvision (`resnet18`), `package.module:factory`, a `.pt2` file, or a `torch.nn.Module`.
+        source: a language model (`llama-3.1-8b`), a network of torchvision (`resnet18`), `package.module:factory`, a
+            `.pt2` file, or a `torch.nn.Module`.
         inputs: what a module is called with, a tensor or a tuple of them; the first axis of the first is the batch.
         shape: of the input, batch first, instead of `inputs` or of the network's own.
         fresh: capture again, whatever is cached.
+        prompt: new tokens of each sequence, of a language model; 2048, or its context where that is shorter.
+        past: tokens of each sequence that are in its cache already.
 
     Raises RooflintError for a network that is unknown or cannot be captured, and where torch is needed but missing.
     """
@@ -49,13 +62,13 @@ def network(source: Any, inputs: Any = None, *, shape: Sequence[int] = (), fresh
     if isinstance(source, Workload):
         return source
     if isinstance(source, str | Path):
-        return load.network(str(source), shapes, fresh=fresh)
+        return load.network(str(source), shapes, fresh=fresh, prompt=prompt, past=past)
     return load.module(source, inputs, shapes)
 
 
 def networks() -> list[str]:
     """Networks that need no torch. Others are captured once and cached: `network` says what it takes."""
-    return list(workload_ids())
+    return [*workload_ids(), *network_names()]
 
 
 class Columns(Mapping[str, NDArray[Any]]):
@@ -212,9 +225,86 @@ def compare(
     chosen = setting(precision, storage, fuse, launch, fidelity)
     known, energies = context(specs)
     asked = _all_hardware(known, on, at)
-    found = comparison.compare(asked, network(source).at_batch(batch), energies, chosen)
-    typed = compare_answer.Question(options=repeated_options(batch, chosen, at))
+    work = network(source).at_batch(batch)
+    found = comparison.compare(asked, work, energies, chosen)
+    typed = compare_answer.Question(options=repeated_options(batch, chosen, at, work.tokens))
     return _as(Comparison, found, question=typed)
+
+
+@dataclass(frozen=True)
+class Generations:
+    """A run of a language model on several devices; `print(g)` is `rooflint compare --generate`."""
+
+    run: generation.Run
+    setting: Setting
+    candidates: tuple[generation.Candidate, ...]
+
+    @property
+    def found(self) -> tuple[generation.Generation, ...]:
+        """Of the devices that can compute in that precision: first_token_s, token_s, tokens_per_s, memory, fits."""
+        return tuple(one.found for one in self.candidates if one.found)
+
+    @property
+    def columns(self) -> Columns:
+        """One row a device, in SI base units."""
+        return Columns.of(self.answer().listing)
+
+    def answer(self) -> Answer:
+        """What `rooflint compare --generate` prints of it."""
+        from rooflint.answers.generation import answer  # noqa: PLC0415  # other commands do without
+
+        return answer(self.run, self.candidates, self.setting)
+
+    def __str__(self) -> str:
+        return str(self.answer())
+
+    def __repr__(self) -> str:
+        names = ", ".join(one.label for one in self.candidates)
+        return f"<Generations of {self.run.network.name} on {names}>"
+
+    def _repr_html_(self) -> str:
+        return self.answer()._repr_html_()
+
+
+def generate(
+    source: str,
+    on: "Iterable[str | Hardware] | None" = None,
+    *,
+    prompt: int | None = None,
+    generate: int = 256,
+    precision: str = DEFAULT_PRECISION,
+    batch: int = 1,
+    storage: str | None = None,
+    fuse: bool = False,
+    launch: str = DEFAULT_LAUNCH,
+    fidelity: str = ROOFLINE,
+    at: str = "",
+    specs: Specs = None,
+) -> Generations:
+    """A language model that reads prompts and writes tokens, on several devices, by default one of each kind.
+
+    Args:
+        source: a language model, such as `llama-3.1-8b`.
+        on: devices, or their names.
+        prompt: tokens of each prompt; 2048 by default, or fewer where the context is shorter.
+        generate: tokens to write for each sequence.
+        precision: of the arithmetic.
+        batch: sequences that run together.
+        storage: precision of what is moved and kept; that of the arithmetic if None.
+        fuse: run element-wise ops in the kernels of their producers.
+        launch: how kernels are launched, as for `predict`.
+        fidelity: whose times, as for `predict`.
+        at: operating point, such as `30w`.
+        specs: folders of specs, in front of the packaged ones.
+
+    A device that cannot compute in that precision stays, with the reason.
+    Raises RooflintError for unknown names, and for more tokens than the network has a context for.
+    """
+    chosen, net = setting(precision, storage, fuse, launch, fidelity), network_named(source)
+    known, energies = context(specs)
+    tokens = prompt or min(PROMPT, max(net.transformer.context - generate, 1))
+    run = generation.Run(net, batch, tokens, generate)
+    return Generations(run, chosen, generation.generate(_all_hardware(known, on, at), run, energies, chosen))
 
 
 # ---- what the command line shares
@@ -232,9 +322,11 @@ def setting(
     return Setting(precision_named(precision).name, kept, fuse, launch, fidelity)
 
 
-def repeated_options(batch: int, chosen: Setting, at: str = "") -> str:
+def repeated_options(batch: int, chosen: Setting, at: str = "", tokens: Tokens | None = None) -> str:
     """The options of a run that differ from the defaults, as a user types them."""
     options = {
+        "--prompt": str(tokens.new) if tokens and tokens != (PROMPT, 0, 1) else "",
+        "--past": str(tokens.past) if tokens and tokens.past else "",
         "-b": str(batch) if batch > 1 else "",
         "-p": chosen.compute if chosen.compute != DEFAULT_PRECISION else "",
         "--storage": chosen.storage or "",

@@ -5,7 +5,7 @@ What only one of them needs is imported when it runs.
 
 from dataclasses import replace
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -45,6 +45,8 @@ def analyze_command(
     years: Annotated[float, typer.Option(help="Service life of a purchased device, in years.", min=0.1)] = 4.0,
     load: Annotated[float, typer.Option(help="Share of the time that the device is busy.", min=0.01, max=1.0)] = 1.0,
     shape: options.Shape = "",
+    prompt: options.Prompt = None,
+    past: options.Past = 0,
     form: options.Format = "",
     output: options.Output = None,
     specs: Specs = None,
@@ -52,7 +54,7 @@ def analyze_command(
     """Show time, units, energy, memory, cost and carbon of a network on a device, down to each kernel."""
     from rooflint.prediction.cost import CostTables, Place, cost_of  # noqa: PLC0415
 
-    work = api.network(network, shape=shape_of(shape))
+    work = api.network(network, shape=shape_of(shape), prompt=prompt, past=past)
 
     def predicted(samples: int) -> api.Prediction:
         return api.predict(
@@ -103,15 +105,27 @@ def compare_command(
         int | None, typer.Option(help="Show only this many, after --sort (by default energy).", min=1)
     ] = None,
     shape: options.Shape = "",
+    prompt: options.Prompt = None,
+    past: options.Past = 0,
+    generate: options.Generate = None,
     form: options.Format = "",
     output: options.Output = None,
     specs: Specs = None,
 ) -> None:
     """Compare devices on a network: energy, latency, memory, units; which wins, by what factor, and why."""
     _check(level, metric, sort)
+    if generate:
+        _refuse_beside_generate(past=past, baseline=baseline, require=require, explain=explain, sort=sort, top=top)
+        written = api.generate(
+            network, hardware, prompt=prompt, generate=generate, precision=precision, batch=batch, storage=storage,
+            fuse=fuse, launch=launch, fidelity=fidelity, at=at, specs=specs,
+        )  # fmt: skip
+        deliver(written.answer(), form, output)
+        return
     found = api.compare(
-        api.network(network, shape=shape_of(shape)), hardware or explain, precision=precision, batch=batch,
-        storage=storage, fuse=fuse, launch=launch, fidelity=fidelity, at=at, specs=specs,
+        api.network(network, shape=shape_of(shape), prompt=prompt, past=past), hardware or explain,
+        precision=precision, batch=batch, storage=storage, fuse=fuse, launch=launch, fidelity=fidelity, at=at,
+        specs=specs,
     )  # fmt: skip
     if sort or top:
         found = found.sorted_by(sort or "energy", top)
@@ -128,6 +142,12 @@ def compare_command(
         metric=metric,
     )
     deliver(found.answer(question), form, output)
+
+
+def _refuse_beside_generate(**given: Any) -> None:
+    for option, value in given.items():
+        if value:
+            raise RooflintError(f"--{option}: want it without --generate, whose answer has both phases")
 
 
 def _check(level: Level, metric: str, sort: str) -> None:
@@ -202,6 +222,8 @@ def sweep_command(
     fidelity: options.Fidelity = "roofline",
     require: Annotated[str, typer.Option(help="Bounds that the best batch must meet, such as latency<10ms.")] = "",
     shape: options.Shape = "",
+    prompt: options.Prompt = None,
+    past: options.Past = 0,
     form: options.Format = "",
     output: options.Output = None,
     specs: Specs = None,
@@ -214,6 +236,6 @@ def sweep_command(
     ]
     wanted = requirements(require)
     known, energies = api.context(specs)
-    work = api.network(network, shape=shape_of(shape)).at_batch(1)
+    work = api.network(network, shape=shape_of(shape), prompt=prompt, past=past).at_batch(1)
     found = sweep(select_devices(known, hardware, at), work, energies, settings, batches_of(batches, "--batches"))
     deliver(sweep_answer(work, found, wanted), form, output)

@@ -17,7 +17,12 @@ Golden = Annotated[
     list[Path] | None,
     typer.Option("--golden", help="Golden folder, instead of the project's own.", exists=True, file_okay=False),
 ]
-Network = Annotated[str, typer.Argument(help="torchvision network (resnet18), package.module:factory, or .pt2 file.")]
+Network = Annotated[
+    str,
+    typer.Argument(
+        help="Language model (llama-3.1-8b), torchvision network (resnet18), package.module:factory, or .pt2 file."
+    ),
+]
 Devices = Annotated[
     list[str] | None,
     typer.Option(
@@ -40,6 +45,17 @@ Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Processes on this machi
 Dask = Annotated[str, typer.Option("--dask", help="Dask scheduler to run on instead, such as tcp://host:8786.")]
 Ray = Annotated[str, typer.Option("--ray", help="Ray cluster to run on instead: ray://host:10001, or auto.")]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="File to write; its suffix sets the format.")]
+Prompt = Annotated[
+    int | None,
+    typer.Option("--prompt", help="New tokens of each sequence, of a language model; 2048 by default.", min=1),
+]
+Past = Annotated[
+    int, typer.Option("--past", help="Tokens of each sequence in the cache; --prompt 1 is a step of decode.", min=0)
+]
+Generate = Annotated[
+    int | None,
+    typer.Option("--generate", help="Tokens to write after the prompt: time to first token, per token.", min=1),
+]
 Shape = Annotated[str, typer.Option("--input", help="Shape of the input, batch first, such as 1,3,224,224.")]
 
 

@@ -221,12 +221,13 @@ def _of_gpu(model: EnergyModel, work: Workload, allocation: Allocation, inside: 
 @kept(COUNTS_KEPT)
 def _issued_in_warps(work: Workload, in_steps: bool, macs_per_issue: float, width: float) -> tuple[Counts, Counts]:
     """Instructions of lanes and steps of matrix units, and those of warps. Shape (ops,) each"""
-    macs, lanes = work.column("macs"), work.column("other_ops")
+    repeats = work.column("repeats")
+    macs, lanes = work.column("macs") / repeats, work.column("other_ops") / repeats
     steps = np.ceil(macs / macs_per_issue)
     if not in_steps:
         steps, lanes = np.zeros_like(macs), steps + lanes
     warps = np.ceil(lanes / width) + np.ceil(steps * LANES_OF_STEP / width)
-    return read_only(steps + lanes), read_only(warps)
+    return read_only(repeats * (steps + lanes)), read_only(repeats * warps)
 
 
 def _of_tpu(model: EnergyModel, work: Workload, allocation: Allocation, inside: Counts) -> Iterator[Term]:  # noqa: ARG001
@@ -250,6 +251,7 @@ def _array_feed(work: Workload, allocation: Allocation) -> tuple[Counts, Counts,
 def _fed(part: Part, work: Workload) -> tuple[Counts, Counts, Counts]:
     side = int(part.blocks.rows[0])
     m, n, k, groups = (column[part.ops].astype(np.float64) for column in (work.m, work.n, work.k, work.groups))
+    groups = groups * work.repeats[part.ops]
     return groups * n * k, groups * m * k * np.ceil(n / side), groups * m * n * np.ceil(k / side)
 
 

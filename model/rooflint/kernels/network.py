@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rooflint.base.memo import kept
 from rooflint.base.precision import bytes_per_element
-from rooflint.kernels.attention import sequences
+from rooflint.kernels.attention import ELEMENT_BYTES, sequences
 from rooflint.kernels.chip import Chip
 from rooflint.kernels.constants import Constants
 from rooflint.kernels.convolution import Sizes, WinogradConvolution, applies
@@ -24,7 +24,7 @@ from rooflint.kernels.kernel import Kernel, Work, peak_ops_per_s
 from rooflint.kernels.products import Gemm
 from rooflint.kernels.shapes import Numbers, shapes
 from rooflint.roofline import Estimate, kernel_time_s
-from rooflint.workloads.ops import FUSES, MOVES, POOLS, REDUCTIONS, Window
+from rooflint.workloads.ops import ATTENTIONS, FUSES, MOVES, POOLS, REDUCTIONS, Window
 from rooflint.workloads.workload import Workload
 
 ModelName = Literal["product", "convolution", "attention", "decode", "stream", "roofline"]
@@ -41,7 +41,7 @@ CALIBRATED: tuple[ModelName, ...] = ("product", "attention", "decode")
 NORMS = frozenset({"batch_norm", "layer_norm", "group_norm", "instance_norm", "rms_norm"})
 SOFTMAX = frozenset({"softmax", "log_softmax"})
 
-STREAMS = frozenset({*FUSES, *NORMS, *SOFTMAX, *POOLS.values(), *REDUCTIONS, "vector_norm", *MOVES})
+STREAMS = frozenset({*FUSES, *NORMS, *SOFTMAX, *POOLS.values(), *REDUCTIONS, "vector_norm", "rope", "glu", *MOVES})
 """Kinds that read their operands from one end to the other and do little with them. Ops that pick, sort or sample
 read in another order, so the ramp of streams may not apply to them."""
 
@@ -50,9 +50,12 @@ read in another order, so the ramp of streams may not apply to them."""
 def models_of(work: Workload) -> NDArray[np.str_]:
     """The kernel model of each op. Shape (ops,)
 
-    A depthwise convolution is a stream: one output a thread, and no matrix to cut into tiles.
+    A depthwise convolution is a stream: one output a thread, and no matrix to cut into tiles. Grouped products of
+    experts, latent attention, and attention of several new tokens on older ones were not measured: the roofline.
     """
-    product, attended = work.is_product, work.is_product & (work.kinds == "attention")
+    product, attended = work.is_product, np.isin(work.kinds, sorted(ATTENTIONS))
+    causal, grouped = work.kinds == "causal_attention", work.kinds == "experts"
+    whole = np.where(causal, work.n == work.m // 2 + 1, (work.kinds == "attention") & (work.m == work.n))
     convolved = product & np.char.startswith(work.kinds, "conv")
     one_column = (work.n == 1) & (work.groups > 1)
     streams = np.isin(work.kinds, sorted(STREAMS)) & ~product
@@ -60,9 +63,9 @@ def models_of(work: Workload) -> NDArray[np.str_]:
         [
             streams | (convolved & one_column),
             convolved,
-            attended & (work.m == work.n),
-            attended & (work.m == 1),
-            product & ~attended,
+            product & whole,
+            product & (work.kinds == "attention") & (work.m == 1),
+            product & ~attended & ~grouped,
         ],
         ["stream", "convolution", "attention", "decode", "product"],
         "roofline",
@@ -128,9 +131,12 @@ class SiliconEstimate(Estimate):
     @property
     def quantise_s(self) -> float:
         """Of all kernels that make activations FP8, with their launches. [s]"""
-        products = ((one.kernel, one.work) for one in self.rows if isinstance(one.kernel, Gemm))
-        firsts = (model.before(work, self.chip, self.shared) for model, work in products)
-        return sum(float((one.together_s + one.launch_s(self.launch_gap_s)).sum()) for one in firsts if one)
+        found = 0.0
+        for one in self.rows:
+            if isinstance(one.kernel, Gemm) and (first := one.kernel.before(one.work, self.chip, self.shared)):
+                each = first.together_s + first.launch_s(self.launch_gap_s)
+                found += float((self.launches[one.ops] * each).sum())
+        return found
 
     @property
     def algorithms(self) -> NDArray[np.str_]:
@@ -181,11 +187,12 @@ def on_silicon(
         times = some.kernel.time(some.work, chip, shared, launch_gap_s)
         # what joined a kernel, and the softmax of a sequence, are ops of the row that no formula counts
         least = some.kernel.least_s(some.work, chip)
-        moved = plain.bytes_moved[some.ops] / chip.bandwidth_bytes_per_s
-        alone[some.ops] = np.maximum(times.compute_s, least)
-        streamed[some.ops] = np.maximum(times.memory_s, moved)
-        together[some.ops] = np.maximum(times.together_s, np.maximum(least, moved))
-        launched[some.ops] = times.launch_s(launch_gap_s)
+        repeats = plain.launches[some.ops]
+        moved = plain.bytes_moved[some.ops] / repeats / chip.bandwidth_bytes_per_s
+        alone[some.ops] = repeats * np.maximum(times.compute_s, least)
+        streamed[some.ops] = repeats * np.maximum(times.memory_s, moved)
+        together[some.ops] = repeats * np.maximum(times.together_s, np.maximum(least, moved))
+        launched[some.ops] = repeats * times.launch_s(launch_gap_s)
     same = {field.name: getattr(plain, field.name) for field in fields(Estimate)}
     return SiliconEstimate(
         **same | {"overhead_s": launch_gap_s or 0.0},
@@ -255,19 +262,31 @@ def _parts(run: Workload, model: ModelName, ops: NDArray[np.intp]) -> Iterator[t
         known = np.array([_is_plain(run.windows[op]) for op in ops], dtype=np.bool_)
         yield ops[known], False
         yield ops[~known], False
+    elif model == "attention":
+        causal = run.kinds[ops] == "causal_attention"
+        yield ops[~causal], False
+        yield ops[causal], False
     else:
         yield ops, False
+
+
+PREFILL = {"causal": True, "append_bytes": ELEMENT_BYTES}
+"""What the kernel of a causal sequence is asked: it was measured with keys and values in bf16 that it appends."""
 
 
 def rows_of(plain: Estimate, run: Workload, chip: Chip) -> Iterator[Rows]:
     """All ops of a run, by kernel model, with what each is asked on a chip."""
     stored = bytes_per_element(plain.storage)
     for model, ops, sizes, carried in groups_of(run):
-        kernel = kernel_for(OP_OF.get(model, model), plain.compute, chip, carried=carried)
+        options = PREFILL if run.kinds[ops[0]] == "causal_attention" else {}
+        kernel = kernel_for(OP_OF.get(model, model), plain.compute, chip, carried=carried, **options)
         # an operand is as wide on an SM as it is stored, and no narrower than it is computed
         width = bytes_per_element(plain.compute)
         width = width if kernel.topic in OWN_WIDTH else max(width, stored)
-        work = Work(sizes, width, bytes_moved=plain.bytes_moved[ops], stored_bytes=stored, ops=plain.ops[ops])
+        once = plain.launches[ops]
+        work = Work(
+            sizes, width, bytes_moved=plain.bytes_moved[ops] / once, stored_bytes=stored, ops=plain.ops[ops] / once
+        )
         yield Rows(ops, model, kernel, work)
 
 
@@ -289,6 +308,18 @@ def _sizes(run: Workload, ops: NDArray[np.intp], model: ModelName) -> Any:
     if model in ("product", "convolution"):
         return shapes(m, n, k, groups)
     if model in ("attention", "decode"):
-        # heads of all samples, each with keys of its own, as a table does not say who shares them; k is two widths
-        return sequences(1, groups, groups, n, np.maximum(k / 2, 1))
+        tokens = np.where(run.kinds[ops] == "causal_attention", m, n)
+        return sequences(1, groups, _heads_of_keys(run, ops, tokens), tokens, np.maximum(k / 2, 1))  # k is two widths
     return None
+
+
+def _heads_of_keys(run: Workload, ops: NDArray[np.intp], tokens: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Heads of keys of all samples, from what is read beside the queries; as many as of queries where that is unclear.
+
+    A mask, or what has joined the kernel, is read as well.
+    """
+    m, k, groups = (column[ops].astype(np.float64) for column in (run.m, run.k, run.groups))
+    read = run.elements_in[ops] / run.repeats[ops] - groups * m * k / 2
+    heads = read / (tokens * k)
+    clear = (heads >= 1) & (heads == np.floor(heads)) & (groups % np.maximum(heads, 1) == 0)
+    return np.where(clear, heads, groups)

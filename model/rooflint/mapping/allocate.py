@@ -239,7 +239,7 @@ def _halves(work: Workload) -> tuple[Rows, Rows]:
 
 
 def _in_lines(work: Workload, ops: Rows, length: int, noun: str, array: UnitArray) -> Part:
-    return Part(ops, lines(work.elements_out[ops], length, noun), array)
+    return Part(ops, lines(work.elements_out[ops] // work.repeats[ops], length, noun), array)
 
 
 def tile_menu(circuit: str | None, compute: str) -> tuple[tuple[int, int], ...]:
@@ -317,6 +317,7 @@ def _read(part: Part, work: Workload) -> NDArray[np.float64]:
     reads the columns once.
     """
     m, n, k, groups = (column[part.ops].astype(np.float64) for column in (work.m, work.n, work.k, work.groups))
+    groups = groups * work.repeats[part.ops]
     across = np.ceil(n / part.blocks.columns)
     down = 1.0 if part.fill_drain_clocks else np.ceil(m / part.blocks.rows)
     return np.asarray(groups * k * (m * across + n * down))
@@ -339,5 +340,6 @@ def operands_per_mac(unit: ComputeUnit, compute: str) -> float:
 
 def issued(work: Workload, macs_per_issue: float, ops_per_issue: float) -> NDArray[np.float64]:
     """Instructions of single units: MACs / those of one issue, and other ops / lanes. [1], shape (ops,)"""
-    whole = np.where(work.is_product, np.ceil(work.macs / macs_per_issue), 0.0)
-    return np.asarray(whole + np.ceil(work.other_ops / ops_per_issue))
+    macs, other_ops, repeats = work.macs / work.repeats, work.other_ops / work.repeats, work.repeats
+    whole = np.where(work.is_product, np.ceil(macs / macs_per_issue), 0.0)
+    return np.asarray(repeats * (whole + np.ceil(other_ops / ops_per_issue)))

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rooflint.base.facts import Fact
+from rooflint.workloads.ops import ATTENTIONS
 from rooflint.workloads.workload import Workload
 
 Counts = NDArray[np.int64]
@@ -112,7 +113,8 @@ class Products(NamedTuple):
 
 def products(work: Workload, ops: Rows) -> Products:
     """Some rows of a workload as products."""
-    return Products(work.m[ops], work.n[ops], work.k[ops], work.groups[ops], work.kinds[ops] == "attention")
+    fused = np.isin(work.kinds[ops], sorted(ATTENTIONS))
+    return Products(work.m[ops], work.n[ops], work.k[ops], work.groups[ops], fused)
 
 
 def output_tiles(work: Products, rows: int, columns: int, depth: int = 1) -> Blocks:

@@ -188,6 +188,15 @@ class Prediction:
         """What most of the latency waits for: compute, memory or launch."""
         return self.times.bound
 
+    @property
+    def launches(self) -> int:
+        """Kernels that run, each as often as it does."""
+        return int(self.run.repeats.sum())
+
+    def launches_bound_by(self, name: str) -> int:
+        """Kernels that wait for compute, memory or launch, as often as they run."""
+        return int(self.run.repeats[np.array(self.bounds) == name].sum())
+
     @cached_property
     def bounds(self) -> tuple[str, ...]:
         """What each kernel waits for: the longest of its compute, memory and launch times."""
@@ -234,7 +243,7 @@ class Prediction:
         if self.silicon:
             return self.latency_s
         compute = np.divide(self.times.compute_s, useful, out=np.zeros_like(useful), where=useful > 0)
-        return float(kernel_time_s(compute, self.times.memory_s, self.times.overhead_s).sum())
+        return float(kernel_time_s(compute, self.times.memory_s, self.times.launch_s).sum())
 
     @property
     def energy_j(self) -> float:
@@ -284,8 +293,13 @@ class Prediction:
         return self.footprint.weight_bytes(self.storage)
 
     @property
+    def cache_bytes(self) -> float:
+        """Keys and values of all tokens. [B]. Raises NotKnownError."""
+        return self.footprint.cache_bytes(self.storage)
+
+    @property
     def peak_bytes(self) -> float:
-        """Weights and the most that lives beside them. [B]. Raises NotKnownError."""
+        """Weights, keys and values, and the most that lives beside them. [B]. Raises NotKnownError."""
         return self.footprint.peak_bytes(self.storage)
 
     @property

@@ -35,6 +35,8 @@ class Flow:
     elements_constant: int | None = None
     """Elements of all constants that the rows read, weights above all: each once, however many rows read it, and whole,
     where a row picks from it. None where it is not known."""
+    elements_cache: int = 0
+    """Elements of keys and values that are kept for all samples, new ones too."""
 
     @classmethod
     def chain(cls, length: int, elements_input: int, elements_constant: int | None = None) -> Self:
@@ -44,7 +46,8 @@ class Flow:
 
     def scaled(self, samples: int, batch: int) -> Self:
         """The same for another number of samples."""
-        return replace(self, elements_input=self.elements_input // batch * samples)
+        kept = self.elements_cache // batch * samples
+        return replace(self, elements_input=self.elements_input // batch * samples, elements_cache=kept)
 
     def readers(self) -> list[set[int]]:
         """For each row the rows that read its result."""
@@ -84,8 +87,8 @@ class Flow:
                 yield Misfit("want to read results of ops above it, in their order, each once", row)
         if not _ascends(self.returns, rows):
             yield Misfit("want to return results of its ops, in their order, each once")
-        if min(self.elements_input, self.elements_constant or 0) < 0:
-            yield Misfit("want no negative number of elements in its input and its constants")
+        if min(self.elements_input, self.elements_constant or 0, self.elements_cache) < 0:
+            yield Misfit("want no negative number of elements in its input, its constants and its cache")
 
 
 def _ascends(rows: tuple[int, ...], below: int) -> bool:
@@ -157,6 +160,7 @@ class _Kernels:
             row.kind in FUSES
             and last not in self.kept
             and self.readers[last] == {place}
+            and row.repeats == ahead.repeats
             and row.elements_out == ahead.elements_out <= row.elements_in  # fewer in: it reads a slice, stretched
         )
 

@@ -25,7 +25,9 @@ from platformdirs import user_cache_path
 
 from rooflint.base.errors import RooflintError
 from rooflint.base.files import file_digest, write_atomically
+from rooflint.base.suggestions import did_you_mean, nearest
 from rooflint.workloads.flow import Flow
+from rooflint.workloads.networks import find_network, network_names
 from rooflint.workloads.ops import COLUMNS, Op
 from rooflint.workloads.tables import load_workload, workload_ids
 from rooflint.workloads.workload import Workload, WorkloadError
@@ -121,19 +123,36 @@ def digests(files: Iterable[Path]) -> dict[str, str]:
 Shapes = Sequence[Sequence[int]]
 
 
-def network(name: str, shapes: Shapes = (), folder: Path | None = None, fresh: bool = False) -> Workload:
+def network(
+    name: str,
+    shapes: Shapes = (),
+    folder: Path | None = None,
+    fresh: bool = False,
+    prompt: int | None = None,
+    past: int = 0,
+) -> Workload:
     """The table of a network, for inputs of those shapes or of its own.
 
     Args:
-        name: a network of torchvision (`resnet18`, `torchvision/resnet18`), `package.module:factory`, or a `.pt2` file.
-        shapes: one for each input, batch first. torchvision's networks take one, saved programs none.
+        name: a language model (`llama-3.1-8b`), a network of torchvision (`resnet18`, `torchvision/resnet18`),
+            `package.module:factory`, or a `.pt2` file.
+        shapes: one for each input, batch first. torchvision's networks take one, saved programs and language models
+            none.
         folder: where captures are kept; the user's cache folder if None.
         fresh: capture again, whatever is kept.
+        prompt: new tokens of each sequence, of a language model alone.
+        past: tokens of each sequence that it has in its cache.
 
     A factory and a `.pt2` file run code: warns where it lies outside of the project and of what is installed, and where
     a capture cannot be kept. Raises RooflintError for a network that is unknown or cannot be captured,
     and where torch is needed but missing.
     """
+    if configured := find_network(name):
+        if shapes:
+            raise RooflintError(f"{name}: want no shape but tokens, such as --prompt 2048")
+        return configured.workload(new=prompt, past=past)
+    if prompt is not None or past:
+        raise RooflintError(f"{name}: is not a language model, which --prompt and --past are for{_like(name)}")
     program, factory = name.endswith(".pt2"), ":" in name
     whole = _checked(name, shapes, 0 if program else None if factory else 1)
     where = folder or user_cache_path("rooflint") / "captures"
@@ -180,13 +199,17 @@ def _torchvision(name: str, shapes: Shapes, folder: Path, fresh: bool) -> Worklo
     try:
         return _kept(committed, shapes, folder, fresh, captured)
     except MissingTorchError as error:
-        having = [committed.rpartition("/")[2] for committed in workload_ids()]
+        having = [committed.rpartition("/")[2] for committed in workload_ids()] + network_names()
         if name in having:
             raise MissingTorchError(f"{name}: to capture it anew, or for another input, {error}") from error
         near = difflib.get_close_matches(name.lower(), having, n=1)
         meant = f"{name}: did you mean {near[0]}? It" if near else name
         known = ", ".join(having)
         raise MissingTorchError(f"{meant} is not among the networks that need no capture ({known}); {error}") from error
+
+
+def _like(name: str) -> str:
+    return did_you_mean(nearest(name.lower(), network_names(), cutoff=0.7))
 
 
 def _program(file: Path, folder: Path, fresh: bool) -> Workload:

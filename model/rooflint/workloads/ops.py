@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from rooflint.base.errors import RooflintError
+from rooflint.base.text import counted
 
 
 class Window(NamedTuple):
@@ -26,14 +27,18 @@ class Window(NamedTuple):
 
 
 class Op(NamedTuple):
-    """One row of the table; its fields are the columns. Counts are for the whole batch."""
+    """One row of the table; its fields are the columns. Counts are for the whole batch.
+
+    Layers of one shape are one row that `repeats`: its amounts (macs, other_ops, elements) are of all of them, its
+    shape (m, n, k, groups, window) is of one.
+    """
 
     name: str
     """Where it is: the module path (`layer1.0.conv1`)."""
     kind: str
     """What it is: conv2d, linear, attention, batch_norm, relu, add, …"""
     macs: int = 0
-    """Multiply-accumulates = m·n·k·groups. [MAC]"""
+    """Multiply-accumulates = m·n·k·groups·repeats. [MAC]"""
     other_ops: int = 0
     """Arithmetic that is not part of a multiply-accumulate. [op]"""
     elements_in: int = 0
@@ -52,12 +57,31 @@ class Op(NamedTuple):
     """Independent products of that shape; 0 where the op is no matrix product."""
     window: tuple[int, ...] = ()
     """`Window` of a 2-D convolution; empty for other ops, and where a table does not say it."""
+    repeats: int = 1
+    """How often it runs, one after the other."""
 
 
 COLUMNS = Op._fields
-QUANTITIES = COLUMNS[2:-1]
-TABLE = ("op_names", "kinds", *QUANTITIES, "windows")
+QUANTITIES = (*COLUMNS[2:-2], "repeats")
+TABLE = ("op_names", "kinds", *COLUMNS[2:-2], "windows", "repeats")
 """The same as they are called in a Workload."""
+
+
+class Tokens(NamedTuple):
+    """The tokens of each sequence that a table is for."""
+
+    new: int
+    """Worked on at once."""
+    past: int
+    """In the cache, before the first step."""
+    steps: int = 1
+    """Passes one after the other, of which each adds its new tokens to the cache."""
+
+    def __str__(self) -> str:
+        """`2048 new tokens`, `1 new token after 2048`, `255 steps of 1 new token after 2048`."""
+        steps = f"{self.steps} steps of " if self.steps > 1 else ""
+        after = f" after {self.past}" if self.past else ""
+        return f"{steps}{counted(self.new, 'new token')}{after}"
 
 
 class UnknownOpError(RooflintError):
@@ -109,9 +133,9 @@ CONSTANT = frozenset({
 
 #: Moves elements and computes nothing.
 MOVES = frozenset({
-    "cat", "concat", "concatenate", "stack", "hstack", "vstack", "pad", "constant_pad_nd", "reflection_pad2d",
-    "replication_pad2d", "roll", "flip", "copy", "repeat", "tile", "repeat_interleave", "im2col", "pixel_shuffle",
-    "pixel_unshuffle", "channel_shuffle", "upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d",
+    "cat", "concat", "concatenate", "stack", "hstack", "vstack", "index_put", "scatter", "pad", "constant_pad_nd",
+    "reflection_pad2d", "replication_pad2d", "roll", "flip", "copy", "repeat", "tile", "repeat_interleave", "im2col",
+    "pixel_shuffle", "pixel_unshuffle", "channel_shuffle", "upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d",
 })  # fmt: skip
 
 #: Moves the elements that an index names: it reads as many as it writes, not the whole table.
@@ -133,6 +157,9 @@ SOFTMAX_OPS = 5
 
 NORM_OPS = 5
 """An element: subtract the mean, take the root of the variance, divide by it, scale, shift."""
+
+GELU_OPS = {"none": 5, "tanh": 9}
+"""An element. Exact: scale, erf, add, two products. By tanh: cube (2), scale, add, scale, tanh, add, two products."""
 
 BILINEAR_OPS = 7
 """An element: four products, three additions."""
@@ -170,7 +197,9 @@ ROWWISE = {
     **dict.fromkeys(("softmax", "_softmax", "log_softmax", "_log_softmax"), SOFTMAX_OPS),
     **dict.fromkeys(("layer_norm", "group_norm", "instance_norm", "rms_norm"), NORM_OPS),
     **dict.fromkeys(("native_layer_norm", "native_group_norm"), NORM_OPS),
+    "cumsum": 1,
     "glu": 5,  # sigmoid of one half, multiply by the other half
+    "rope": 3,  # times the cosine, its partner times the sine, their sum. Su et al., 2021. arXiv:2104.09864
     "upsample_bilinear2d": BILINEAR_OPS,
     "upsample_trilinear3d": 15,  # eight products, seven additions
     "upsample_bicubic2d": 35,  # five rows of four products and three additions
@@ -183,6 +212,10 @@ ALIASES = {
     "concat": "cat", "concatenate": "cat", "constant_pad_nd": "pad",
 }  # fmt: skip
 
+
+ATTENTIONS = frozenset({"attention", "causal_attention", "latent_attention"})
+"""Kinds of attention, each two products with a softmax between them in one kernel: on all keys; of each token on those
+before it, with as many keys as a token sees on average; and of all heads on one short vector for each token."""
 
 FUSES = frozenset({ALIASES.get(op, op) for op in ELEMENTWISE} | {"gelu"})
 """Kinds that run in the kernel of the op whose result they read. All others start a kernel: norms, softmax and
@@ -229,14 +262,29 @@ def _formula(*ops: str) -> Callable[[Formula], Formula]:
 
 @_formula("gelu")
 def _gelu(arguments: Arguments, out: Tensor) -> Cost:
-    """Exact: scale, erf, add, two products. In its tanh form: cube (2), scale, add, scale, tanh, add, two products."""
-    return Cost("gelu", (9 if arguments.get("approximate") == "tanh" else 5) * out.numel)
+    """By its form; `GELU_OPS` says what that is."""
+    return Cost("gelu", GELU_OPS[arguments.get("approximate") or "none"] * out.numel)
 
 
 @_formula("linalg_vector_norm")
 def _vector_norm(arguments: Arguments, _out: Tensor) -> Cost:
     """Square and add for each element of the argument."""
     return Cost("vector_norm", 2 * arguments["self"].numel)
+
+
+@_formula("histc")
+def _histogram(arguments: Arguments, _out: Tensor) -> Cost:
+    """For each element of the argument: its bin, and one more in it."""
+    return Cost("histc", 2 * arguments["self"].numel)
+
+
+@_formula("_grouped_mm")
+def _grouped(arguments: Arguments, out: Tensor) -> Cost:
+    """Rows of tokens, each times the weights (k, n) of its expert: how they are dealt changes no arithmetic."""
+    rows, k = arguments["self"].shape
+    if len(arguments["mat2"].shape) != 3:
+        raise UnknownOpError("unknown form of _grouped_mm: want rows and the weights of each group")
+    return Cost("experts", m=rows, n=out.shape[-1], k=k, groups=1)
 
 
 @_formula("var")

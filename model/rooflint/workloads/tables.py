@@ -30,7 +30,9 @@ _HEAD = (
     "Written by `python -m rooflint.workloads.capture.write`."
 )
 _KEYS = ("name", "captured", "batch", "columns", "ops")
-_NO_WINDOW = COLUMNS[:-1]
+_PLAIN_COLUMNS = COLUMNS[:-1]
+"""A capture runs each op once, so its table does not say how often."""
+_NO_WINDOW = _PLAIN_COLUMNS[:-1]
 """The columns of tables that were written before convolutions said their window."""
 _FLOW_KEYS = ("elements_input", "returns")
 _CONSTANT = "elements_constant"
@@ -108,8 +110,10 @@ def _head_problems(document: Document) -> Iterator[Problem]:
         yield document.problem(("name",), f"name: want a text, found {data['name']}")
     if not _is_shape([data["batch"]]):
         yield document.problem(("batch",), f"batch: want a whole number of at least 1, found {data['batch']}")
-    if data["columns"] not in ([*first, *reads] for first in (COLUMNS, _NO_WINDOW) for reads in ((), (_READS,))):
-        yield document.problem(("columns",), f"columns: want [{', '.join(COLUMNS)}], and {_READS} where it is known")
+    if data["columns"] not in ([*first, *reads] for first in (_PLAIN_COLUMNS, _NO_WINDOW) for reads in ((), (_READS,))):
+        yield document.problem(
+            ("columns",), f"columns: want [{', '.join(_PLAIN_COLUMNS)}], and {_READS} where it is known"
+        )
     elif set(data) - set(_KEYS) - {_CONSTANT} != (set(_FLOW_KEYS) if _has_flow(data) else set()):
         expected = f"want {' and '.join(_FLOW_KEYS)} where there is a column {_READS}, and only there"
         yield document.problem((), f"{expected}, found {_found(data)}")
@@ -216,8 +220,10 @@ def write_table(workload: Workload, captured: Captured, file: Path) -> None:
 def _text(workload: Workload, captured: Captured) -> str:
     origin = [f"  {key}: {_scalar(value)}" for key, value in asdict(captured).items()]
     head = [_HEAD, f"name: {_scalar(workload.name)}", "captured:", *origin, f"batch: {workload.batch}"]
-    columns: tuple[str, ...] = COLUMNS
-    rows = list[tuple[Any, ...]](workload.rows())
+    columns: tuple[str, ...] = _PLAIN_COLUMNS
+    if (workload.repeats > 1).any():
+        raise WorkloadError(f"{workload.name}: want a table of ops that each run once")
+    rows: list[tuple[Any, ...]] = [row[:-1] for row in workload.rows()]
     if workload.flow is not None:
         names = _names(workload)
         returns = _scalar(names(workload.flow.returns))
@@ -225,7 +231,7 @@ def _text(workload: Workload, captured: Captured) -> str:
         if workload.flow.elements_constant is not None:
             head.append(f"{_CONSTANT}: {workload.flow.elements_constant}")
         head.append(f"returns: {returns}")
-        columns = (*COLUMNS, _READS)
+        columns = (*columns, _READS)
         rows = [(*row, names(read)) for row, read in zip(rows, workload.flow.reads, strict=True)]
     table = [f"  - {_scalar(row)}" for row in rows]
     return "\n".join([*head, f"columns: {_scalar(columns)}", "ops:", *table, ""])

@@ -6,9 +6,9 @@ one that computes. It stores multiply-accumulates and all other arithmetic apart
 
 import math
 import operator
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, Self, TypeVar
 
@@ -20,7 +20,7 @@ from rooflint.base.memo import memoised
 from rooflint.base.precision import tensor_bytes
 from rooflint.base.units import OPS_PER_MAC
 from rooflint.workloads.flow import Flow, fused
-from rooflint.workloads.ops import QUANTITIES, TABLE, Op, Window
+from rooflint.workloads.ops import QUANTITIES, TABLE, Op, Tokens, Window
 
 Counts = NDArray[np.int64]
 
@@ -55,6 +55,7 @@ class Workload:
     n: Counts
     k: Counts
     groups: Counts
+    repeats: Counts
     windows: tuple[tuple[int, ...], ...] = ()
     """`Window` of each 2-D convolution, as in `Op`; empty where the table has no such column."""
     fixed_batch: str = ""
@@ -64,6 +65,10 @@ class Workload:
     stacks_rows: tuple[bool, ...] | None = None
     """`gets_rows`, where it does not follow from the weights: a product between activations goes on to get groups
     when an op with constants has joined its kernel."""
+    tokens: Tokens | None = None
+    """Of a network that works on sequences, and was made for so many."""
+    remake: Callable[[int], "Workload"] | None = None
+    """Makes the table for another batch, where it is more than this one scaled: more tokens hit more experts."""
 
     def __post_init__(self) -> None:
         columns = {quantity: _counts(quantity, getattr(self, quantity)) for quantity in QUANTITIES}
@@ -82,13 +87,19 @@ class Workload:
 
     @classmethod
     def from_ops(
-        cls, name: str, ops: Iterable[Op], batch: int = 1, fixed_batch: str = "", flow: Flow | None = None
+        cls,
+        name: str,
+        ops: Iterable[Op],
+        batch: int = 1,
+        fixed_batch: str = "",
+        flow: Flow | None = None,
+        **more: Any,
     ) -> Self:
         """The workload of these rows, whose counts are for `batch` samples."""
         rows = list(ops)
         if not rows:
             raise WorkloadError(f"{name} has no ops")
-        return cls(name, batch, **_columns(rows), fixed_batch=fixed_batch, flow=flow)
+        return cls(name, batch, **_columns(rows), fixed_batch=fixed_batch, flow=flow, **more)
 
     def __getstate__(self) -> dict[str, Any]:
         """What goes to another process: the table, without what is kept beside it."""
@@ -96,8 +107,8 @@ class Workload:
 
     def rows(self) -> Iterator[Op]:
         """The table, op by op: for files and readers. Arithmetic takes the columns."""
-        quantities = (getattr(self, quantity).tolist() for quantity in QUANTITIES)
-        yield from map(Op, self.op_names.tolist(), self.kinds.tolist(), *quantities, self.windows)
+        columns = (getattr(self, name) for name in TABLE)
+        yield from map(Op, *(column if isinstance(column, tuple) else column.tolist() for column in columns))
 
     def __len__(self) -> int:
         return len(self.macs)
@@ -171,7 +182,7 @@ class Workload:
         """
         return self.total_ops / self.total_bytes(storage, weight_storage)
 
-    def at_batch(self, batch: int) -> Self:
+    def at_batch(self, batch: int) -> "Workload":
         """The same network on another number of samples; weights are read once, however many there are.
 
         Ops with weights get more rows m; ops between activations (attention) get more groups. Raises WorkloadError
@@ -182,6 +193,8 @@ class Workload:
             return self
         if self.fixed_batch:
             raise WorkloadError(f"{self.name} has batch {self.batch} and no other: {self.fixed_batch}")
+        if self.remake is not None:
+            return self.remake(samples)
         if samples > (most := self._most_samples()):
             raise WorkloadError(f"{self.name}: want a batch of at most {most}, beyond which counts pass 2^53")
 
@@ -216,7 +229,12 @@ class Workload:
             raise WorkloadError(f"{self.name} cannot be fused: its table does not say which op reads which result")
         kernels = fused(list(self.rows()), self.flow)
         stacks_rows = tuple(self.gets_rows[list(kernels.heads)].tolist())
-        return replace(self, **_columns(kernels.rows), flow=kernels.flow, stacks_rows=stacks_rows)
+        remake = self.remake and partial(_fused_at, self.remake)
+        return replace(self, **_columns(kernels.rows), flow=kernels.flow, stacks_rows=stacks_rows, remake=remake)
+
+
+def _fused_at(remake: Callable[[int], Workload], batch: int) -> Workload:
+    return remake(batch).fused()
 
 
 def _columns(rows: Sequence[Op]) -> dict[str, Any]:
@@ -244,8 +262,12 @@ def _check(workload: Workload) -> None:
     table = np.stack([getattr(workload, quantity) for quantity in QUANTITIES])
     _refuse_rows(workload, table.min(axis=0) < 0, "want no negative numbers")
     _refuse_rows(workload, table.max(axis=0) > LARGEST, "want numbers no larger than 2^53")
-    product = np.prod([workload.m, workload.n, workload.k, workload.groups], axis=0, dtype=np.float64)
-    _refuse_rows(workload, product != workload.macs, "want macs = m·n·k·groups")
+    _refuse_rows(workload, workload.repeats < 1, "want it to run once at least")
+    shape = [workload.m, workload.n, workload.k, workload.groups, workload.repeats]
+    _refuse_rows(
+        workload, np.prod(shape, axis=0, dtype=np.float64) != workload.macs, "want macs = m·n·k·groups·repeats"
+    )
+    _refuse_rows(workload, _not_per_repeat(workload), "want amounts that are a multiple of its repeats")
     _refuse_rows(workload, _ill_fitting(workload), f"want a window ({', '.join(Window._fields)}) that fits m and k")
     if not workload.fixed_batch:
         _refuse_rows(workload, _not_per_sample(workload), "want multiples of the batch")
@@ -279,6 +301,13 @@ def _ill_fitting(workload: Workload) -> NDArray[np.bool_]:
     samples = 1 if workload.fixed_batch else workload.batch
     columns = zip((workload.m // samples).tolist(), workload.k.tolist(), workload.windows, strict=True)
     return np.array([not fits(*row) for row in columns])
+
+
+def _not_per_repeat(workload: Workload) -> NDArray[np.bool_]:
+    """Where the repeats of an op would not be alike."""
+    amounts = (workload.other_ops, workload.elements_in, workload.elements_weight, workload.elements_out)
+    wrong: NDArray[np.bool_] = (np.stack(amounts) % np.maximum(workload.repeats, 1)).max(axis=0) > 0
+    return wrong
 
 
 def _not_per_sample(workload: Workload) -> NDArray[np.bool_]:
@@ -400,6 +429,8 @@ class Footprint:
     weight_elements: int
     """Parameters and other constants: each once, as a capture counted them. A table that was written by hand may not
     know which rows share theirs, or how large a table is from which they pick: then as many as its rows read."""
+    cache_elements: int = 0
+    """Keys and values of all tokens, which are there throughout."""
 
     @property
     def peak_activation_elements(self) -> int:
@@ -419,9 +450,13 @@ class Footprint:
         """Memory for weights. [B]"""
         return float(tensor_bytes(self.weight_elements, storage))
 
+    def cache_bytes(self, storage: str) -> float:
+        """Memory for keys and values. [B]"""
+        return float(tensor_bytes(self.cache_elements, storage))
+
     def peak_bytes(self, storage: str) -> float:
-        """Weights and the most that lives beside them. [B]"""
-        return self.peak_activation_bytes(storage) + self.weight_bytes(storage)
+        """Weights, keys and values, and the most that lives beside them. [B]"""
+        return self.peak_activation_bytes(storage) + self.weight_bytes(storage) + self.cache_bytes(storage)
 
 
 def footprint(workload: Workload) -> Footprint:
@@ -431,8 +466,10 @@ def footprint(workload: Workload) -> Footprint:
     """
     if workload.flow is None:
         raise WorkloadError(f"{workload.name} has no footprint: its table does not say which op reads which result")
-    live, weights = live_elements(workload.elements_out, workload.flow), workload.flow.elements_constant
-    return Footprint(workload.op_names, live, int(workload.elements_weight.sum()) if weights is None else weights)
+    out = workload.elements_out // workload.repeats  # the repeats of an op use the same memory one after the other
+    live, weights = live_elements(out, workload.flow), workload.flow.elements_constant
+    weights = int(workload.elements_weight.sum()) if weights is None else weights
+    return Footprint(workload.op_names, live, weights, workload.flow.elements_cache)
 
 
 def live_elements(elements_out: Counts, flow: Flow) -> Counts:

@@ -66,7 +66,18 @@ def table(*rows):
 def silicon(work, chip, gap_s=0.0, compute="bf16", storage="bf16"):
     peak, moved = peak_ops_per_s(chip), np.asarray(work.bytes_moved(storage), dtype=float)
     counted = work.ops.astype(float)
-    plain = Estimate("any", work.name, compute, storage, peak, chip.bandwidth_bytes_per_s, counted, moved, gap_s or 0.0)
+    plain = Estimate(
+        "any",
+        work.name,
+        compute,
+        storage,
+        peak,
+        chip.bandwidth_bytes_per_s,
+        counted,
+        moved,
+        gap_s or 0.0,
+        np.ones(len(counted)),
+    )
     return plain, on_silicon(plain, work, chip, SHARED, gap_s)
 
 

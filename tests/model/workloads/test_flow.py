@@ -219,6 +219,8 @@ STARTS_A_KERNEL = {
     "instance_norm": "mean and variance of a channel",
     "rms_norm": "the mean square of a line",
     "glu": "two halves of a line",
+    "cumsum": "all elements before it",
+    "rope": "the partner in the other half of a head",
     "upsample_bilinear2d": "four neighbours",
     "upsample_trilinear3d": "eight neighbours",
     "upsample_bicubic2d": "sixteen neighbours",

@@ -61,11 +61,22 @@ def test_the_export_is_a_schema_of_the_draft_that_it_names(validators):
         "launches",
         "prices",
         "grid",
+        "network",
         "silicon",
         "silicon_ops",
         "device_calibration",
     }
-    answers = {"compare", "analyze", "models", "sweep", "tdp_estimate", "tdp_registry", "explain_gemm", "explore"}
+    answers = {
+        "compare",
+        "analyze",
+        "models",
+        "sweep",
+        "tdp_estimate",
+        "tdp_registry",
+        "explain_gemm",
+        "explore",
+        "generate",
+    }
     measured = {"measure_compare", "measure_calibrate"}
     assert set(validators) == {
         *model,
@@ -90,7 +101,7 @@ def test_the_committed_schemas_are_those_of_the_models(capsys):
 @pytest.mark.slow
 def test_a_check_finds_a_missing_a_stale_and_a_fresh_schema(copied, capsys):
     assert status(check=True) == 1
-    assert capsys.readouterr().out.count("differs from the models; run: rooflint schema") == 28
+    assert capsys.readouterr().out.count("differs from the models; run: rooflint schema") == 30
     assert list(copied.iterdir()) == []  # a check writes nothing
     assert status(check=False) == 0
     assert status(check=True) == 0
@@ -123,11 +134,13 @@ def test_an_export_mends_a_stale_schema_and_leaves_a_fresh_one(copied, capsys):
         "events.json",
         "explain_gemm.json",
         "explore.json",
+        "generate.json",
         "grid.json",
         "hardware.json",
         "launches.json",
         "memory.json",
         "models.json",
+        "network.json",
         "prices.json",
         "process.json",
         "silicon.json",

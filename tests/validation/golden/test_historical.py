@@ -104,7 +104,9 @@ def slowed(ops, moved):
     quantity = Quantity(10, DIMENSIONLESS, STEPS)
     source = Source("log", "An old log", "read")
     fact = Fact("small_kernels.times", quantity, source, "p. 1", None, 1)
-    plain = Estimate("acme/k1", "net", "fp32", "fp32", 1e12, 1e11, np.array(ops), np.array(moved), 1e-6)
+    plain = Estimate(
+        "acme/k1", "net", "fp32", "fp32", 1e12, 1e11, np.array(ops), np.array(moved), 1e-6, np.ones(len(ops))
+    )
     return plain, Formulas({fact.path: fact}).applied(plain)
 
 

@@ -4,9 +4,10 @@ from pytest_rooflint.claims.obtained import quotient
 from pytest_rooflint.golden import kinds
 from pytest_rooflint.golden.kinds import Claim, ClaimError, Context, Kind, Obtained
 from rooflint.base.facts import Factor, Ladder
-from rooflint.base.units import OPS, OPS_PER_BYTE, OPS_PER_MAC, OPS_PER_S, format_number
+from rooflint.base.units import DIMENSIONLESS, OPS, OPS_PER_BYTE, OPS_PER_MAC, OPS_PER_S, format_number
 from rooflint.hardware.device import Hardware
 from rooflint.roofline import attainable_ops_per_s, breakpoint_ops_per_byte
+from rooflint.workloads.networks import find_network
 
 # ---- `flops: conv2d + linear`: of all kernels or of some kinds; `flops: macs` counts MACs only
 
@@ -34,6 +35,44 @@ FLOPS = Kind(
     OPS,
     scopes=(),
     modes=False,
+    options=kinds.WORKLOAD,
+)
+
+# ---- `parameters: total`, of a network that is given by its configuration
+
+PARAMETERS_OF = {
+    "total": lambda net: net.parameters,
+    "active": lambda net: net.active_parameters,
+    "active with embedding": lambda net: net.active_parameters + net.embedding_parameters * (not net.tied),
+    "without embeddings": lambda net: net.parameters - net.embedding_parameters * (1 if net.tied else 2),
+}
+
+
+def check_parameters(claim: Claim) -> None:
+    """Refuse another way of counting."""
+    if claim.subject not in PARAMETERS_OF:
+        raise ClaimError(f"parameters: want one of {', '.join(PARAMETERS_OF)}, found '{claim.subject}'")
+
+
+def obtain_parameters(claim: Claim, context: Context) -> Obtained:
+    """Weights, biases and norms that follow from the configuration. [1]"""
+    name = context.workload(claim).name
+    network = find_network(name)
+    if network is None:
+        raise ClaimError(f"{name} is not a network that is given by its configuration")
+    count = PARAMETERS_OF[claim.subject](network.transformer)
+    facts = tuple(network.facts.values())
+    return Obtained(float(count), DIMENSIONLESS, f"{count:,} by the configuration of {network.id}", facts)
+
+
+PARAMETERS = Kind(
+    "parameters",
+    f"parameters of a network that is given by its configuration: {', '.join(PARAMETERS_OF)}",
+    obtain_parameters,
+    DIMENSIONLESS,
+    scopes=(),
+    modes=False,
+    check=check_parameters,
     options=kinds.WORKLOAD,
 )
 

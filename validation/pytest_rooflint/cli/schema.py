@@ -15,7 +15,7 @@ from pytest_rooflint.golden import kinds
 from pytest_rooflint.golden.schema import CommonSpec, GoldenSpec
 from pytest_rooflint.recordings.comparison import CalibrationRecord as MeasureCalibrationRecord
 from pytest_rooflint.recordings.comparison import ComparisonRecord
-from rooflint.answers import analyze, compare, explain_gemm, explore, sweep, tdp_estimate, tdp_registry
+from rooflint.answers import analyze, compare, explain_gemm, explore, generation, sweep, tdp_estimate, tdp_registry
 from rooflint.base.errors import shown
 from rooflint.base.files import write_atomically
 from rooflint.coefficients.schema import CircuitsSpec, EventsSpec, LaunchesSpec, MemoryEnergySpec, ProcessSpec
@@ -23,6 +23,7 @@ from rooflint.cost.schema import GridSpec, PricesSpec
 from rooflint.hardware.schema import ArchitectureSpec, HardwareSpec
 from rooflint.kernels.constants import SiliconOpsSpec, SiliconSpec
 from rooflint.kernels.device_calibration import DeviceCalibrationSpec
+from rooflint.workloads.networks import NetworkSpec
 from rooflint_calibration.device_answer import DeviceCalibrationRecord
 from rooflint_calibration.published import PublishedSpec
 from rooflint_calibration.regressions import RegressionsRecord
@@ -46,10 +47,12 @@ _MODEL: Mapping[str, type[BaseModel]] = {
     "device_calibration": DeviceCalibrationSpec,
     "prices": PricesSpec,
     "grid": GridSpec,
+    "network": NetworkSpec,
     "compare": compare.CompareRecord,
     "analyze": analyze.AnalyzeRecord,
     "models": sweep.ModelsRecord,
     "sweep": sweep.SweepRecord,
+    "generate": generation.GenerateRecord,
     "tdp_estimate": tdp_estimate.TdpEstimateRecord,
     "tdp_registry": tdp_registry.TdpRegistryRecord,
     "explain_gemm": explain_gemm.GemmRecord,

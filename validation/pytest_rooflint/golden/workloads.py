@@ -8,12 +8,13 @@ from typing import Any
 
 from pytest_rooflint.golden.kinds import ClaimError
 from rooflint.workloads import tables
+from rooflint.workloads.networks import find_network, network_named
 from rooflint.workloads.workload import Workload, WorkloadError, conv2d, gemm, mlp
 
 LONGEST = 200
 
 _PARAMETERS = {
-    "network": "{network: torchvision/resnet50, batch: 8}",
+    "network": "{network: torchvision/resnet50, batch: 8} or {network: llama-3.1-8b, prompt: 1, past: 2048}",
     "mlp": "{mlp: [widths], batch: 16, bias: true}",
     "gemm": "{gemm: [m, n, k], batch: 1}",
     "conv2d": "{conv2d: {c_in: 64, h: 56, w: 56, c_out: 64, kernel: 3}, batch: 1}",
@@ -47,6 +48,8 @@ def _build(text: str, roots: tuple[Path, ...]) -> Workload:
 def _network(name: str, roots: tuple[Path, ...]) -> Workload:
     if len(name) > LONGEST:
         raise ClaimError(f"workload: want a name of at most {LONGEST} characters")
+    if configured := find_network(name):
+        return configured.workload()
     for root in roots:
         if (root / "workloads" / f"{name}.yaml").is_file():
             return tables.load_workload(name, root / "workloads")
@@ -61,6 +64,8 @@ def _parametric(given: Any, roots: tuple[Path, ...]) -> Workload:
     match rest:
         case {"network": str(name), **more} if not more:
             return _network(name, roots).at_batch(batch)
+        case {"network": str(name), **more} if set(more) <= {"prompt", "past"}:
+            return network_named(name).workload(batch, more.get("prompt"), more.get("past", 0))
         case {"mlp": [*widths], **more} if set(more) <= {"bias"}:
             return mlp(widths, batch=batch, **more)
         case {"gemm": [m, n, k], **more} if not more:

@@ -1,0 +1,207 @@
+"""The answer to `rooflint compare NETWORK --generate N`: time to first token, time per output token, and what fits."""
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from rooflint.answers.insights import caveats
+from rooflint.answers.record import Bound, RefusedRecord, RunRecord, WaitsRecord, run_fields, run_text
+from rooflint.base.text import UNKNOWN
+from rooflint.base.units import BYTES, JOULES, SECONDS, format_quantity, percent
+from rooflint.hardware.schema import Strict
+from rooflint.output.answer import Answer, Record
+from rooflint.output.sections import Bar, Bars, Grid, Part, Prose, Section, Table
+from rooflint.prediction.comparison import per_second
+from rooflint.prediction.generation import Candidate, Generation, Run
+from rooflint.prediction.predict import ROOFLINE, Prediction, Setting
+
+
+class PhaseRecord(Strict):
+    """Prefill or decode: all of its passes."""
+
+    latency_s: float
+    waits_s: WaitsRecord
+    bound: Bound
+    ops: float
+    bytes_moved: float
+    compute_efficiency: float
+    bandwidth_efficiency: float
+    not_known: dict[str, str]
+
+
+class NeededRecord(Strict):
+    """Memory that the run needs."""
+
+    weight_bytes: float
+    cache_bytes: float
+    activation_bytes: float
+    total_bytes: float
+
+
+class GenerationRecord(Strict):
+    """The run on one device."""
+
+    device: str
+    first_token_s: float
+    token_s: float | None
+    """The mean pass of decode; null where one token is generated."""
+    total_s: float
+    tokens_per_s: float
+    """Of all sequences, over the whole run."""
+    energy_per_token_j: float | None
+    fits: bool | None
+    capacity_bytes: float | None
+    largest_batch: int | None
+    prefill: PhaseRecord
+    decode: PhaseRecord | None
+
+
+class GenerateRecord(RunRecord, Record):
+    """`rooflint compare NETWORK --generate N -f json`."""
+
+    schema_: Annotated[Literal["rooflint.generate/1"], Field(alias="schema")]
+    network: str
+    parameters: int
+    prompt: int
+    generate: int
+    memory: NeededRecord
+    devices: list[GenerationRecord | RefusedRecord]
+    does_not_fit: list[str]
+    caveats: list[str]
+
+
+COLUMNS = ("device", "first token", "per token", "tokens/s", "energy/token", "memory", "largest batch")
+PHASES = ("device", "phase", "time", "compute", "memory", "launch", "of peak", "of bandwidth")
+LISTING = (
+    *("device", "first_token_s", "token_s", "total_s", "tokens_per_s", "energy_per_token_j", "fits"),
+    *("largest_batch", "not_supported"),
+)
+
+
+def answer(run: Run, found: Sequence[Candidate], setting: Setting) -> Answer:
+    """For one device or several."""
+    able = [one.found for one in found if one.found]
+    memory = run.memory(setting.storage or setting.compute)
+    fields = ("weight_bytes", "cache_bytes", "activation_bytes", "total_bytes")
+    record = GenerateRecord.build(
+        network=run.network.name,
+        parameters=run.network.transformer.parameters,
+        prompt=run.prompt,
+        generate=run.generate,
+        **run_fields(run.batch, setting),
+        memory=NeededRecord(**{name: getattr(memory, name) for name in fields}),
+        devices=[_record(one) for one in found],
+        does_not_fit=[_too_large(one) for one in able if one.fits is False],
+        caveats=list(caveats(tuple(one.prefill for one in found))),
+    )
+    return Answer(
+        title=f"{run.network.name}: {run.generate} tokens after a prompt of {run.prompt}",
+        subtitle=f"{run_text(run.batch, setting)}; {_basis(setting)}",
+        sections=tuple(_sections(run, record, able)),
+        record=record,
+        listing=Table(LISTING, tuple(_listed(one) for one in record.devices)),
+    )
+
+
+def _basis(setting: Setting) -> str:
+    return "roofline latency" if setting.fidelity == ROOFLINE else "calibrated latency where available"
+
+
+def _record(one: Candidate) -> GenerationRecord | RefusedRecord:
+    found = one.found
+    if found is None:
+        return RefusedRecord(device=one.label, not_supported=one.prefill.refused)
+    names = ("first_token_s", "token_s", "total_s", "tokens_per_s", "fits", "capacity_bytes", "largest_batch")
+    return GenerationRecord(
+        device=one.label,
+        energy_per_token_j=found.token_j,
+        prefill=_phase(found.prefill),
+        decode=_phase(found.decode) if found.decode else None,
+        **{name: getattr(found, name) for name in names},
+    )
+
+
+def _phase(found: Prediction) -> PhaseRecord:
+    names = ("latency_s", "bound", "compute_efficiency", "bandwidth_efficiency")
+    return PhaseRecord(
+        waits_s=WaitsRecord(**found.shares),
+        ops=float(found.times.ops.sum()),
+        bytes_moved=float(found.times.bytes_moved.sum()),
+        not_known=dict(found.reasons),
+        **{name: getattr(found, name) for name in names},
+    )
+
+
+def _listed(one: GenerationRecord | RefusedRecord) -> tuple[str | float | bool | None, ...]:
+    return tuple(getattr(one, column, None) for column in LISTING)
+
+
+def _too_large(one: Generation) -> str:
+    """A sentence that says what is missing, and what would fit."""
+    memory, capacity, device = one.memory, one.capacity_bytes, one.prefill.hardware
+    assert capacity is not None
+    short = device.label.rpartition("/")[2]
+    room = device.main_memory().fact("capacity").display
+    need = f"needs {format_quantity(memory.total_bytes, BYTES)}, {memory.total_bytes / capacity:.3g} × the {room}"
+    if memory.weight_bytes > capacity:
+        why = f"the weights alone take {format_quantity(memory.weight_bytes, BYTES)}"
+    else:
+        why = f"a batch of {one.largest_batch} fits" if one.largest_batch else "not even a batch of 1 fits"
+    return f"{one.run.network.name} does not fit {short}: it {need}; {why}"
+
+
+def _sections(run: Run, record: GenerateRecord, able: Sequence[Generation]) -> Iterator[Section]:
+    if record.does_not_fit:
+        yield Prose("Does not fit", tuple(record.does_not_fit))
+    if able:
+        fitting = [one for one in able if one.fits is not False]
+        best = max((one.tokens_per_s for one in fitting), default=None)
+        strong = tuple(place for place, one in enumerate(able) if one in fitting and one.tokens_per_s == best)
+        note = "per token: the mean pass of decode; tokens/s: of all sequences, prompt included; ✗ does not fit"
+        yield Grid("Generation", Table(COLUMNS, tuple(map(_row, able))), note, strong)
+        yield Bars("Time by phase", tuple(map(_bar, able)), "of the whole run")
+        note = "share of the time of the phase, and of what the device could do in it"
+        yield Grid("Phases", Table(PHASES, tuple(row for one in able for row in _phases(one))), note)
+    yield Grid("Memory", Table(("", "", ""), tuple(_memory(run, record))), f"stored as {record.storage}")
+    if record.caveats:
+        yield Prose("Limitations", tuple(record.caveats))
+
+
+def _row(one: Generation) -> tuple[str, ...]:
+    largest = UNKNOWN if one.largest_batch is None else str(one.largest_batch)
+    needed = format_quantity(one.memory.total_bytes, BYTES) + (" ✗" if one.fits is False else "")
+    return (
+        one.prefill.hardware.label.rpartition("/")[2],
+        format_quantity(one.first_token_s, SECONDS),
+        UNKNOWN if one.token_s is None else format_quantity(one.token_s, SECONDS),
+        per_second(one.tokens_per_s).removesuffix("/s"),
+        UNKNOWN if one.token_j is None else format_quantity(one.token_j, JOULES),
+        needed,
+        largest,
+    )
+
+
+def _bar(one: Generation) -> Bar:
+    """The time of both phases. [s]"""
+    phases = {"prefill": one.first_token_s, "decode": one.total_s - one.first_token_s}
+    parts = tuple(Part(name, seconds, format_quantity(seconds, SECONDS)) for name, seconds in phases.items())
+    return Bar(one.prefill.hardware.label.rpartition("/")[2], parts, format_quantity(one.total_s, SECONDS))
+
+
+def _phases(one: Generation) -> Iterator[tuple[str, ...]]:
+    for name, found in (("prefill", one.prefill), ("decode", one.decode)):
+        if found:
+            shares = (percent(found.shares[by] / found.latency_s) for by in ("compute", "memory", "launch"))
+            device = one.prefill.hardware.label.rpartition("/")[2]
+            seconds, efficiency = format_quantity(found.latency_s, SECONDS), percent(found.compute_efficiency)
+            yield device, name, seconds, *shares, efficiency, percent(found.bandwidth_efficiency)
+
+
+def _memory(run: Run, record: GenerateRecord) -> Iterator[tuple[str, str, str]]:
+    needed, tokens = record.memory, run.prompt + run.generate - 1
+    yield "weights", format_quantity(needed.weight_bytes, BYTES), f"{record.parameters:,} parameters"
+    cached = f"keys and values of {tokens} tokens of {run.batch} sequences"
+    yield "cache", format_quantity(needed.cache_bytes, BYTES), cached
+    yield "activations", format_quantity(needed.activation_bytes, BYTES), "at most, with all prompts read at once"
+    yield "needed", format_quantity(needed.total_bytes, BYTES), ""

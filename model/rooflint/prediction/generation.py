@@ -1,0 +1,195 @@
+"""Generation: a language model that reads prompts and then writes tokens one by one, on one device.
+
+All prompts of a batch are read at once (prefill), which gives the first token of each; then every pass writes one more
+token of each (decode), on a cache that grows. docs/method-networks.md has the definitions.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from rooflint.energy.model import Energies
+from rooflint.hardware.device import Hardware
+from rooflint.prediction.comparison import Contender, contend
+from rooflint.prediction.predict import Prediction, Setting
+from rooflint.workloads.networks import Network
+from rooflint.workloads.transformer import Step, decode_steps, table
+from rooflint.workloads.workload import Footprint, Workload, WorkloadError, footprint
+
+
+@dataclass(frozen=True)
+class Run:
+    """What is generated."""
+
+    network: Network
+    batch: int
+    prompt: int
+    """Tokens of each prompt."""
+    generate: int
+    """Tokens that are written for each."""
+
+    def __post_init__(self) -> None:
+        """Raises WorkloadError for less than one token or sequence, and for more tokens than the context."""
+        for name in ("batch", "prompt", "generate"):
+            if getattr(self, name) < 1:
+                raise WorkloadError(f"{name}: want 1 or more, found {getattr(self, name)}")
+        context = self.network.transformer.context
+        if self.prompt + self.generate > context:
+            raise WorkloadError(
+                f"{self.network.name}: want a prompt and new tokens within its context of {context}, "
+                f"found {self.prompt} + {self.generate}"
+            )
+
+    @cached_property
+    def prefill(self) -> Workload:
+        """All prompts."""
+        return table(self.network.transformer, self.batch, self.prompt)
+
+    @cached_property
+    def decode(self) -> Workload | None:
+        """All passes after the first token; None where no other is written."""
+        if self.generate == 1:
+            return None
+        return table(self.network.transformer, self.batch, 1, decode_steps(self.prompt, self.generate - 1))
+
+    @cached_property
+    def _footprints(self) -> tuple[Footprint, ...]:
+        """Of the prompts and of the last pass, each of one sequence."""
+        net, last = self.network.transformer, self.prompt + self.generate - 2
+        passes = [table(net, 1, self.prompt)]
+        passes += [table(net, 1, 1, [Step(last)])] if self.generate > 1 else []
+        return tuple(map(footprint, passes))
+
+    def memory(self, storage: str) -> "Memory":
+        """What must be there at once."""
+        first = self._footprints[0]
+        activations = max(one.peak_activation_bytes(storage) for one in self._footprints)
+        cache = max(one.cache_bytes(storage) for one in self._footprints)
+        return Memory(first.weight_bytes(storage), cache, activations, self.batch)
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes that a run needs: weights once, the rest for each sequence."""
+
+    weight_bytes: float
+    cache_of_one_bytes: float
+    activations_of_one_bytes: float
+    batch: int
+
+    @property
+    def cache_bytes(self) -> float:
+        """Keys and values of all tokens but the last one, of all sequences. [B]"""
+        return self.batch * self.cache_of_one_bytes
+
+    @property
+    def activation_bytes(self) -> float:
+        """The most activations at once. [B]"""
+        return self.batch * self.activations_of_one_bytes
+
+    @property
+    def total_bytes(self) -> float:
+        """All of it. [B]"""
+        return self.weight_bytes + self.cache_bytes + self.activation_bytes
+
+    def largest_batch(self, capacity_bytes: float) -> int:
+        """Sequences for which there is room; 0 where there is none for one."""
+        each = self.cache_of_one_bytes + self.activations_of_one_bytes
+        return max(int((capacity_bytes - self.weight_bytes) // each), 0)
+
+
+@dataclass(frozen=True)
+class Generation:
+    """A run on one device."""
+
+    run: Run
+    prefill: Prediction
+    decode: Prediction | None
+    memory: Memory
+
+    @property
+    def first_token_s(self) -> float:
+        """Time to first token: all prompts are read. [s]"""
+        return self.prefill.latency_s
+
+    @property
+    def steps(self) -> int:
+        """Passes of decode."""
+        return self.run.generate - 1
+
+    @property
+    def token_s(self) -> float | None:
+        """Time per output token: the mean pass of decode; None where there is none. [s]"""
+        return self.decode.latency_s / self.steps if self.decode else None
+
+    @property
+    def total_s(self) -> float:
+        """Until the last token. [s]"""
+        return self.first_token_s + (self.decode.latency_s if self.decode else 0.0)
+
+    @property
+    def tokens_per_s(self) -> float:
+        """Tokens written over the whole time, of all sequences. [1/s]"""
+        return self.run.batch * self.run.generate / self.total_s
+
+    @property
+    def energy_j(self) -> float | None:
+        """Of the whole run; None where it is not known of a phase, or a term is missing. [J]"""
+        phases = [one for one in (self.prefill, self.decode) if one]
+        return sum(one.energy_j for one in phases) if all(one.complete for one in phases) else None
+
+    @property
+    def token_j(self) -> float | None:
+        """Energy of a token that is written, its share of the prompt included. [J]"""
+        energy = self.energy_j
+        return None if energy is None else energy / (self.run.batch * self.run.generate)
+
+    @property
+    def capacity_bytes(self) -> float | None:
+        """Of the main memory; None where it is not known. [B]"""
+        memory = self.prefill.hardware.main_memory()
+        return memory.capacity_bytes if "capacity" in memory.facts else None
+
+    @property
+    def fits(self) -> bool | None:
+        """Whether the memory has room for weights, cache and activations; None where its capacity is not known."""
+        capacity = self.capacity_bytes
+        return None if capacity is None else self.memory.total_bytes <= capacity
+
+    @property
+    def largest_batch(self) -> int | None:
+        """The most sequences for which there is room; None where the capacity is not known."""
+        capacity = self.capacity_bytes
+        return None if capacity is None else self.memory.largest_batch(capacity)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A device with its run, or with the reason why it cannot run it."""
+
+    prefill: Contender
+    found: Generation | None
+
+    @property
+    def label(self) -> str:
+        """`nvidia/t4`"""
+        return self.prefill.label
+
+    @property
+    def short(self) -> str:
+        """The label without its vendor."""
+        return self.prefill.short
+
+
+def generate(devices: Iterable[Hardware], run: Run, energies: Energies, setting: Setting) -> tuple[Candidate, ...]:
+    """The run on each device. A device that cannot compute in that precision is kept with its reason."""
+    memory = run.memory(setting.storage or setting.compute)
+    return tuple(_on(device, run, memory, energies, setting) for device in devices)
+
+
+def _on(device: Hardware, run: Run, memory: Memory, energies: Energies, setting: Setting) -> Candidate:
+    prefill = contend(device, run.prefill, energies, setting)
+    if prefill.found is None:
+        return Candidate(prefill, None)
+    decode = contend(device, run.decode, energies, setting).found if run.decode else None
+    return Candidate(prefill, Generation(run, prefill.found, decode, memory))

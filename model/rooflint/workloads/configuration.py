@@ -1,0 +1,146 @@
+"""Configurations: the facts of a transformer that decide what it computes, reads and keeps, and its parameters."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+Activation = Literal["silu", "gelu", "gelu_tanh", "relu", "quick_gelu"]
+Norm = Literal["rms_norm", "layer_norm"]
+Positions = Literal["rope", "learned", "none"]
+Biased = Literal["none", "qkv", "attention", "feed_forward", "all"]
+
+
+@dataclass(frozen=True)
+class Experts:
+    """Feed-forward layers of which each token goes through some."""
+
+    count: int
+    per_token: int
+    feed_forward: int
+    """Width of one expert."""
+    layers: int
+    """Layers that have experts; the others are dense."""
+    shared: int = 0
+    """Width of what every token goes through beside its experts."""
+    bias: bool = False
+    """Whether the router and the experts have biases."""
+
+
+@dataclass(frozen=True)
+class Latent:
+    """Multi-head latent attention: keys and values are kept as one short vector. arXiv:2405.04434"""
+
+    query_rank: int
+    kv_rank: int
+    nope_size: int
+    """Of a head of queries and keys, the part without positions."""
+    rope_size: int
+    """The part with positions, which all heads of keys share."""
+    value_size: int
+
+
+@dataclass(frozen=True)
+class Transformer:
+    """The facts of a decoder that decide what it computes, reads and keeps."""
+
+    name: str
+    layers: int
+    hidden: int
+    heads: int
+    kv_heads: int
+    head_size: int
+    feed_forward: int
+    vocabulary: int
+    context: int
+    """The most tokens of a sequence."""
+    activation: Activation = "silu"
+    gated: bool = True
+    """Whether a second product scales what the first one activates."""
+    norm: Norm = "rms_norm"
+    positions: Positions = "rope"
+    rotary: int = 0
+    """Elements of a head that rotate; all of them if 0."""
+    bias: Biased = "none"
+    head_bias: bool = False
+    query_key_norm: bool = False
+    post_norms: bool = False
+    """Whether the results of attention and feed-forward are normalised, too."""
+    parallel: bool = False
+    """Whether attention and feed-forward read the same normalised input."""
+    tied: bool = False
+    """Whether the head reads the embedding."""
+    window: int = 0
+    """Tokens that a layer with a sliding window sees."""
+    window_layers: int = 0
+    experts: Experts | None = None
+    latent: Latent | None = None
+
+    @property
+    def parameters(self) -> int:
+        """All weights, biases and norms."""
+        return sum(_parameters(self))
+
+    @property
+    def embedding_parameters(self) -> int:
+        """Of the embedding, which are those of the head as well where they are tied."""
+        return self.vocabulary * self.hidden
+
+    @property
+    def active_parameters(self) -> int:
+        """Those that a token is multiplied with: of the experts its own; the embedding only where the head is tied."""
+        idle = 0 if self.tied else self.embedding_parameters
+        if self.experts:
+            idle += (self.experts.count - self.experts.per_token) * self.experts.layers * _expert(self, self.experts)
+        return self.parameters - idle
+
+    def cache_elements(self, tokens: int) -> int:
+        """Keys and values of a sequence in all layers; a layer with a window keeps no more than that."""
+        if self.latent:
+            return self.layers * tokens * (self.latent.kv_rank + self.latent.rope_size)
+        seen = min(tokens, self.window) if self.window else tokens
+        kept = (self.layers - self.window_layers) * tokens + self.window_layers * seen
+        return 2 * self.kv_heads * self.head_size * kept
+
+
+# ---- Parameters
+
+
+def _parameters(net: Transformer) -> Iterator[int]:
+    """Of the embedding, the head, the norms, and each part of all layers."""
+    norm = 2 if net.norm == "layer_norm" else 1
+    yield net.vocabulary * net.hidden * (1 if net.tied else 2) + net.head_bias * net.vocabulary
+    yield net.context * net.hidden if net.positions == "learned" else 0
+    each = (1 if net.parallel else 2) + 2 * net.post_norms
+    yield norm * net.hidden * (each * net.layers + 1)
+    yield net.layers * (_of_latent(net, net.latent) if net.latent else _of_attention(net))
+    experts = net.experts
+    dense = net.layers - (experts.layers if experts else 0)
+    yield dense * _of_dense(net, net.feed_forward, bias=net.bias in ("feed_forward", "all"))
+    if experts:
+        router = experts.count * (net.hidden + experts.bias)
+        yield experts.layers * (router + experts.count * _expert(net, experts) + _of_dense(net, experts.shared))
+
+
+def _of_attention(net: Transformer) -> int:
+    queries, both = net.heads * net.head_size, 2 * net.kv_heads * net.head_size
+    biases = (queries + both) * (net.bias in ("qkv", "attention", "all")) + net.hidden * (
+        net.bias in ("attention", "all")
+    )
+    norms = 2 * net.head_size * net.query_key_norm
+    return net.hidden * (queries + both) + queries * net.hidden + biases + norms
+
+
+def _of_latent(net: Transformer, latent: Latent) -> int:
+    down = net.hidden * (latent.query_rank + latent.kv_rank + latent.rope_size) + latent.query_rank + latent.kv_rank
+    queries = net.heads * (latent.nope_size + latent.rope_size) * latent.query_rank
+    values = net.heads * (latent.nope_size + latent.value_size) * latent.kv_rank
+    return down + queries + values + net.heads * latent.value_size * net.hidden
+
+
+def _of_dense(net: Transformer, width: int, *, bias: bool = False) -> int:
+    both = 2 if net.gated else 1
+    return (both + 1) * width * net.hidden + bias * (both * width + net.hidden)
+
+
+def _expert(net: Transformer, experts: Experts) -> int:
+    return _of_dense(net, experts.feed_forward, bias=experts.bias)

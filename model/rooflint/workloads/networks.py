@@ -1,0 +1,269 @@
+"""Networks by configuration: `specs/networks/<family>/<name>.yaml`, each fact with its source, and their op tables.
+
+    network_table("llama-3.1-70b", new=2048)             # a Workload; a typo raises, naming the nearest ones
+
+Peaks of devices are derived from facts, and so is the work of a network: nothing here is counted by a capture.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+from rooflint.base import units
+from rooflint.base.errors import InputError, Problem
+from rooflint.base.facts import Fact, Source
+from rooflint.base.strict_yaml import Document
+from rooflint.base.strict_yaml import Path as Place
+from rooflint.base.suggestions import did_you_mean, nearest
+from rooflint.hardware.registry import PACKAGED, Registry
+from rooflint.hardware.schema import FactKind, SourcedSpec, Strict, Text, fact_of
+from rooflint.hardware.spec_files import flatten, read_spec, sources_of
+from rooflint.workloads.configuration import Activation, Biased, Experts, Latent, Norm, Positions, Transformer
+from rooflint.workloads.transformer import Step, table
+from rooflint.workloads.workload import Workload, WorkloadError
+
+PROMPT = 2048
+"""New tokens where none are given; fewer where the network has a shorter context."""
+
+Size = fact_of(FactKind("a size", units.DIMENSIONLESS, 1, 1e8, "4096", whole=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """`[word, source, where]`: a fact that is no number."""
+
+    word: str | bool
+    source: str
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceKind:
+    """The words that such a fact may be."""
+
+    words: tuple[str | bool, ...]
+
+    def read(self, raw: Any) -> Choice:
+        """Turn the YAML value into a Choice. Raises PydanticCustomError with what was expected."""
+        wanted = ", ".join(str(word).lower() for word in self.words)
+        if not (isinstance(raw, list) and len(raw) == 3 and isinstance(raw[1], str) and str(raw[2])):
+            raise PydanticCustomError("fact", "{message}", {"message": "want [value, source, where]"})
+        word = {"true": True, "false": False}.get(raw[0], raw[0]) if isinstance(raw[0], str) else raw[0]
+        if word not in self.words:
+            raise PydanticCustomError("fact", "{message}", {"message": f"want one of {wanted}, found {raw[0]}"})
+        return Choice(word, raw[1], str(raw[2]))
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """`read` alone, as with facts that are numbers."""
+        return core_schema.no_info_plain_validator_function(self.read)
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """For editors: a list of three."""
+        items = [{"enum": [*self.words]}, {"type": "string"}, {"type": ["string", "number"]}]
+        return {"type": "array", "prefixItems": items, "minItems": 3, "maxItems": 3}
+
+
+def _choice(words: Any) -> Any:
+    return Annotated[Choice, ChoiceKind(tuple(words))]
+
+
+YesNo = _choice((True, False))
+
+
+class ExpertsSpec(Strict):
+    """Feed-forward layers of which each token goes through some."""
+
+    count: Size  # type: ignore[valid-type]
+    per_token: Size  # type: ignore[valid-type]
+    feed_forward: Size  # type: ignore[valid-type]
+    layers: Size  # type: ignore[valid-type]
+    shared: Size | None = None  # type: ignore[valid-type]
+    bias: YesNo | None = None  # type: ignore[valid-type]
+
+
+class LatentSpec(Strict):
+    """Multi-head latent attention."""
+
+    query_rank: Size  # type: ignore[valid-type]
+    kv_rank: Size  # type: ignore[valid-type]
+    nope_size: Size  # type: ignore[valid-type]
+    rope_size: Size  # type: ignore[valid-type]
+    value_size: Size  # type: ignore[valid-type]
+
+
+class NetworkSpec(SourcedSpec):
+    """specs/networks/<family>/<name>.yaml: the configuration of one network."""
+
+    architecture: Literal["decoder"]
+    aliases: list[Text] = Field(default_factory=list)
+    layers: Size  # type: ignore[valid-type]
+    hidden: Size  # type: ignore[valid-type]
+    heads: Size  # type: ignore[valid-type]
+    kv_heads: Size | None = None  # type: ignore[valid-type]
+    head_size: Size | None = None  # type: ignore[valid-type]
+    feed_forward: Size | None = None  # type: ignore[valid-type]
+    vocabulary: Size  # type: ignore[valid-type]
+    context: Size  # type: ignore[valid-type]
+    rotary: Size | None = None  # type: ignore[valid-type]
+    window: Size | None = None  # type: ignore[valid-type]
+    window_layers: Size | None = None  # type: ignore[valid-type]
+    activation: _choice(get_args(Activation))  # type: ignore[valid-type]
+    gated: YesNo  # type: ignore[valid-type]
+    norm: _choice(get_args(Norm))  # type: ignore[valid-type]
+    positions: _choice(get_args(Positions))  # type: ignore[valid-type]
+    bias: _choice(get_args(Biased))  # type: ignore[valid-type]
+    tied: YesNo  # type: ignore[valid-type]
+    head_bias: YesNo | None = None  # type: ignore[valid-type]
+    query_key_norm: YesNo | None = None  # type: ignore[valid-type]
+    post_norms: YesNo | None = None  # type: ignore[valid-type]
+    parallel: YesNo | None = None  # type: ignore[valid-type]
+    experts: ExpertsSpec | None = None
+    latent: LatentSpec | None = None
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network by its configuration."""
+
+    id: str
+    """llama/llama-3.1-70b"""
+    title: str
+    transformer: Transformer
+    facts: Mapping[str, Fact]
+    """Those that are numbers."""
+    sources: Mapping[str, Source]
+
+    @property
+    def name(self) -> str:
+        """What it is called on a command line: `llama-3.1-70b`."""
+        return self.transformer.name
+
+    def workload(self, batch: int = 1, new: int | None = None, past: int = 0) -> Workload:
+        """Its op table for so many new tokens of each sequence; PROMPT of them by default.
+
+        Raises WorkloadError for more than its context.
+        """
+        tokens = min(PROMPT, self.transformer.context - past) if new is None else new
+        return table(self.transformer, batch, tokens, [Step(past)])
+
+
+def network_names() -> list[str]:
+    """What networks are called on a command line."""
+    return sorted(file.stem if file.suffix == ".yaml" else file.name for file in _files().values())
+
+
+def find_network(name: str) -> Network | None:
+    """The network of an id, a name or an alias, whatever its case; None where there is none."""
+    wanted = name.lower()
+    for one, file in _files().items():
+        if wanted in (one, one.rpartition("/")[2]):
+            return read_network(file)
+    return next((one for one in _every() if wanted in one[1]), (None,))[0]
+
+
+def network_named(name: str) -> Network:
+    """The same. Raises WorkloadError for an unknown name, with the nearest ones."""
+    found = find_network(name)
+    if found is None:
+        near = did_you_mean(nearest(name.lower(), network_names()))
+        raise WorkloadError(f"unknown network '{name}'{near}")
+    return found
+
+
+def read_network(file: Path) -> Network:
+    """The network of a file. Raises InputError with everything that is wrong with it."""
+    document, spec = read_spec(file, NetworkSpec)
+    facts = flatten(spec, document)
+    if problems := list(_problems(spec, facts, document)):
+        raise InputError(problems)
+    family = file.parent.name
+    return Network(f"{family}/{file.stem}", spec.name, _transformer(file.stem, spec, facts), facts, sources_of(spec))
+
+
+def _files() -> Mapping[str, Path]:
+    return _files_of(PACKAGED)
+
+
+@lru_cache(maxsize=4)
+def _files_of(root: Path) -> Mapping[str, Path]:
+    return Registry((root,)).files_of("networks")
+
+
+@lru_cache(maxsize=1)
+def _every() -> tuple[tuple[Network, frozenset[str]], ...]:
+    """Every network with its aliases in lower case."""
+    found = []
+    for file in _files().values():
+        _, spec = read_spec(file, NetworkSpec)
+        found.append((read_network(file), frozenset(alias.lower() for alias in spec.aliases)))
+    return tuple(found)
+
+
+def _transformer(name: str, spec: NetworkSpec, facts: Mapping[str, Fact]) -> Transformer:
+    def size(path: str, otherwise: int = 0) -> int:
+        return int(facts[path].value) if path in facts else otherwise
+
+    def sizes(section: str, *keys: str) -> dict[str, int]:
+        return {key: size(f"{section}{key}") for key in keys}
+
+    experts = latent = None
+    if spec.experts:
+        amounts = sizes("experts.", "count", "per_token", "feed_forward", "layers", "shared")
+        experts = Experts(**amounts, bias=bool(_word(spec.experts.bias)))
+    if spec.latent:
+        latent = Latent(**sizes("latent.", *LatentSpec.model_fields))
+    heads = size("heads")
+    values: dict[str, Any] = sizes(
+        "", "layers", "hidden", "vocabulary", "context", "feed_forward", "rotary", "window", "window_layers"
+    )
+    values |= {key: _word(getattr(spec, key)) for key in ("activation", "norm", "positions", "bias")}
+    flags = ("gated", "tied", "head_bias", "query_key_norm", "post_norms", "parallel")
+    values |= {key: bool(_word(getattr(spec, key))) for key in flags}
+    return Transformer(
+        name=name,
+        heads=heads,
+        kv_heads=size("kv_heads", heads),
+        head_size=size("head_size", size("hidden") // heads),
+        experts=experts,
+        latent=latent,
+        **values,
+    )
+
+
+def _word(choice: Choice | None) -> str | bool | None:
+    return choice.word if choice else None
+
+
+def _problems(spec: NetworkSpec, facts: Mapping[str, Fact], document: Document) -> Iterator[Problem]:
+    """Words whose source is not listed, and sizes that do not fit one another."""
+    for path, choice in _choices(spec, ()):
+        if choice.source not in spec.sources:
+            listed = ", ".join(spec.sources)
+            name = ".".join(map(str, path))
+            yield document.problem(path, f"{name}: unknown source '{choice.source}' (listed: {listed})")
+    values = {path: fact.value for path, fact in facts.items()}
+    heads = values["heads"]
+    if heads % values.get("kv_heads", 1):
+        yield document.problem(("kv_heads",), f"kv_heads: want a divisor of the {heads:g} heads")
+    if spec.head_size is None and values["hidden"] % heads:
+        yield document.problem(("heads",), f"heads: want a divisor of hidden, or a head_size; found {heads:g}")
+    if (spec.window is None) != (spec.window_layers is None):
+        yield document.problem((), "want window and window_layers together")
+    dense = values["layers"] - values.get("experts.layers", 0)
+    if dense < 0:
+        yield document.problem(("experts", "layers"), "experts.layers: want no more than layers")
+    if dense and spec.feed_forward is None:
+        yield document.problem((), f"feed_forward: is missing, for {dense:g} layers without experts")
+
+
+def _choices(value: Any, path: Place) -> Iterator[tuple[Place, Choice]]:
+    if isinstance(value, Choice):
+        yield path, value
+    elif isinstance(value, Strict):
+        for name in type(value).model_fields:
+            yield from _choices(getattr(value, name), (*path, name))

@@ -1,0 +1,84 @@
+"""The answer to `rooflint compare NETWORK --generate N`: what it says, and what it says of what does not fit."""
+
+import csv
+import io
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+import rooflint as rl
+from rooflint.answers.generation import GenerateRecord
+from rooflint.base.errors import RooflintError
+from rooflint.cli.networks import app
+
+
+def run(*arguments):
+    result = CliRunner(env={"COLUMNS": "80", "NO_COLOR": "1"}).invoke(app, arguments, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+ASKED = ("compare", "llama-3.1-70b", "-d", "h100-sxm5,mi300x,t4", "--prompt", "2048", "--generate", "256", "-b", "32")
+
+
+def test_text_says_in_one_sentence_what_does_not_fit():
+    text = " ".join(run(*ASKED).split())
+    # 70 553 706 496 × 2 B; (32 × 2303 tokens) × 80 layers × 2 × 8 × 128 × 2 B; see the memory of a run
+    assert "llama-3.1-70b does not fit h100-sxm5-80gb: it needs 177.6 GB, 2.22 × the 80 GB" in text
+    assert "the weights alone take 141.1 GB" in text
+    assert "keys and values of 2303 tokens of 32 sequences" in text
+    assert "nvidia/t4 does not support bf16" in text
+
+
+def test_what_fits_in_a_smaller_batch_is_told():
+    (sentence,) = rl.generate("llama-3.1-8b", "h100-sxm5", prompt=8000, batch=64).answer().record.does_not_fit
+    largest = rl.generate("llama-3.1-8b", "h100-sxm5", prompt=8000).found[0].largest_batch
+    assert sentence.endswith(f"a batch of {largest} fits")
+    assert 1 < largest < 64
+
+
+def test_json_is_the_record_and_csv_has_a_row_a_device():
+    found = json.loads(run(*ASKED, "-f", "json"))
+    GenerateRecord.model_validate_json(json.dumps(found))
+    assert (found["schema"], found["prompt"], found["generate"]) == ("rooflint.generate/1", 2048, 256)
+    h100, mi300x, t4 = found["devices"]
+    assert (h100["fits"], mi300x["fits"]) == (False, True)
+    assert h100["total_s"] == pytest.approx(h100["first_token_s"] + 255 * h100["token_s"])
+    assert "does not support bf16" in t4["not_supported"]
+    rows = list(csv.DictReader(io.StringIO(run(*ASKED, "-f", "csv"))))
+    assert [row["device"] for row in rows] == ["nvidia/h100-sxm5-80gb", "amd/mi300x", "nvidia/t4"]
+
+
+def test_text_fits_eighty_columns():
+    assert max(map(len, run(*ASKED).splitlines())) <= 80
+
+
+@pytest.mark.parametrize("option", [("--past", "8"), ("--baseline", "gpu"), ("--require", "latency<1s")])
+def test_options_of_one_pass_are_refused_beside_generate(option):
+    result = CliRunner().invoke(app, [*ASKED, *option])
+    assert isinstance(result.exception, RooflintError)
+    assert str(result.exception).startswith(f"{option[0]}: want it without --generate")
+
+
+def test_the_api_prints_what_the_command_prints():
+    found = rl.generate("llama-3.1-70b", ["h100-sxm5", "mi300x", "t4"], prompt=2048, generate=256, batch=32)
+    assert [one.prefill.hardware.id for one in found.found] == ["nvidia/h100-sxm5-80gb", "amd/mi300x"]
+    assert found.columns["first_token_s"][0] == found.found[0].first_token_s
+    assert json.loads(run(*ASKED, "-f", "json")) == found.answer().record.dump()
+    assert "Generations of llama-3.1-70b on nvidia/h100-sxm5-80gb" in repr(found)
+
+
+def test_only_a_language_model_generates():
+    with pytest.raises(RooflintError, match="unknown network 'resnet18'"):
+        rl.generate("resnet18", "h100-sxm5")
+
+
+def test_analyze_and_compare_say_how_many_tokens():
+    text = " ".join(run("analyze", "llama-3.1-8b", "h100-sxm5", "--prompt", "1", "--past", "512").split())
+    assert "1 new token after 512, batch 1, bf16" in text
+    assert "cache 67.24 MB keys and values of all tokens" in text  # 513 × 131 072 B
+    found = json.loads(run("compare", "llama-3.1-8b", "-d", "h100-sxm5", "--prompt", "64", "-f", "json"))
+    assert found["tokens"] == {"new": 64, "past": 0, "steps": 1}
+    assert "--prompt 64" in run("compare", "llama-3.1-8b", "-d", "h100-sxm5", "--prompt", "64")
+    assert "tokens" not in json.loads(run("compare", "resnet18", "-d", "h100-sxm5", "-f", "json"))
