@@ -135,7 +135,8 @@ CONSTANT = frozenset({
 MOVES = frozenset({
     "cat", "concat", "concatenate", "stack", "hstack", "vstack", "index_put", "scatter", "pad", "constant_pad_nd",
     "reflection_pad2d", "replication_pad2d", "roll", "flip", "copy", "repeat", "tile", "repeat_interleave", "im2col",
-    "pixel_shuffle", "pixel_unshuffle", "channel_shuffle", "upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d",
+    "pixel_shuffle", "pixel_unshuffle", "channel_shuffle", "upsample_nearest1d", "upsample_nearest2d",
+    "upsample_nearest3d",
 })  # fmt: skip
 
 #: Moves the elements that an index names: it reads as many as it writes, not the whole table.
