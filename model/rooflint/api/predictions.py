@@ -46,8 +46,8 @@ def network(
     """A network as a table of ops.
 
     Args:
-        source: a language model (`llama-3.1-8b`), a network of torchvision (`resnet18`), `package.module:factory`, a
-            `.pt2` file, or a `torch.nn.Module`.
+        source: a language model (`llama-3.1-8b`), a `config.json` of Hugging Face, a network of torchvision
+            (`resnet18`), `package.module:factory`, a `.pt2` file, or a `torch.nn.Module`.
         inputs: what a module is called with, a tensor or a tuple of them; the first axis of the first is the batch.
         shape: of the input, batch first, instead of `inputs` or of the network's own.
         fresh: capture again, whatever is cached.
@@ -267,7 +267,7 @@ class Generations:
 
 
 def generate(
-    source: str,
+    source: str | Path,
     on: "Iterable[str | Hardware] | None" = None,
     *,
     prompt: int | None = None,
@@ -284,7 +284,7 @@ def generate(
     """A language model that reads prompts and writes tokens, on several devices, by default one of each kind.
 
     Args:
-        source: a language model, such as `llama-3.1-8b`.
+        source: a language model, such as `llama-3.1-8b`, or the path of a `config.json` of Hugging Face.
         on: devices, or their names.
         prompt: tokens of each prompt; 2048 by default, or fewer where the context is shorter.
         generate: tokens to write for each sequence.
@@ -300,7 +300,8 @@ def generate(
     A device that cannot compute in that precision stays, with the reason.
     Raises RooflintError for unknown names, and for more tokens than the network has a context for.
     """
-    chosen, net = setting(precision, storage, fuse, launch, fidelity), network_named(source)
+    chosen = setting(precision, storage, fuse, launch, fidelity)
+    net = load.configured_network(str(source)) or network_named(str(source))
     known, energies = context(specs)
     tokens = prompt or min(PROMPT, max(net.transformer.context - generate, 1))
     run = generation.Run(net, batch, tokens, generate)

@@ -20,7 +20,8 @@ Golden = Annotated[
 Network = Annotated[
     str,
     typer.Argument(
-        help="Language model (llama-3.1-8b), torchvision network (resnet18), package.module:factory, or .pt2 file."
+        help="Language model (llama-3.1-8b), Hugging Face config.json, torchvision network (resnet18), "
+        "package.module:factory, or .pt2 file."
     ),
 ]
 Devices = Annotated[

@@ -27,7 +27,8 @@ from rooflint.base.errors import RooflintError
 from rooflint.base.files import file_digest, write_atomically
 from rooflint.base.suggestions import did_you_mean, nearest
 from rooflint.workloads.flow import Flow
-from rooflint.workloads.networks import find_network, network_names
+from rooflint.workloads.huggingface import network_of
+from rooflint.workloads.networks import Network, find_network, network_names
 from rooflint.workloads.ops import COLUMNS, Op
 from rooflint.workloads.tables import load_workload, workload_ids
 from rooflint.workloads.workload import Workload, WorkloadError
@@ -134,8 +135,8 @@ def network(
     """The table of a network, for inputs of those shapes or of its own.
 
     Args:
-        name: a language model (`llama-3.1-8b`), a network of torchvision (`resnet18`, `torchvision/resnet18`),
-            `package.module:factory`, or a `.pt2` file.
+        name: a language model (`llama-3.1-8b`), a `config.json` of Hugging Face, a network of torchvision (`resnet18`,
+            `torchvision/resnet18`), `package.module:factory`, or a `.pt2` file.
         shapes: one for each input, batch first. torchvision's networks take one, saved programs and language models
             none.
         folder: where captures are kept; the user's cache folder if None.
@@ -147,7 +148,7 @@ def network(
     a capture cannot be kept. Raises RooflintError for a network that is unknown or cannot be captured,
     and where torch is needed but missing.
     """
-    if configured := find_network(name):
+    if configured := configured_network(name):
         if shapes:
             raise RooflintError(f"{name}: want no shape but tokens, such as --prompt 2048")
         return configured.workload(new=prompt, past=past)
@@ -206,6 +207,14 @@ def _torchvision(name: str, shapes: Shapes, folder: Path, fresh: bool) -> Worklo
         meant = f"{name}: did you mean {near[0]}? It" if near else name
         known = ", ".join(having)
         raise MissingTorchError(f"{meant} is not among the networks that need no capture ({known}); {error}") from error
+
+
+def configured_network(name: str) -> Network | None:
+    """A network by its configuration: a name, or the path of a `config.json` of Hugging Face; None for others.
+
+    Raises InputError for a file that is no such configuration, WorkloadError for a model type that is not known.
+    """
+    return network_of(Path(name)) if name.endswith(".json") else find_network(name)
 
 
 def _like(name: str) -> str:

@@ -192,3 +192,21 @@ def test_a_decomposed_graph_costs_what_the_whole_one_costs():
         "matmul", 0, m=3, n=5, k=4, groups=1
     )
     assert cost("native_layer_norm", {"input": X}, X) == cost("layer_norm", {"input": X}, X)
+
+
+# ---- grouped products of experts
+
+
+def test_a_grouped_product_multiplies_each_row_once():
+    # 6 rows of 8, each times the 8 × 5 of its expert, whichever of the 4 that is: 240 MAC
+    price = cost("_grouped_mm", {"self": Tensor((6, 8)), "mat2": Tensor((4, 8, 5), is_data=False)}, Tensor((6, 5)))
+    assert (price.kind, price.m, price.n, price.k, price.groups) == ("experts", 6, 5, 8, 1)
+
+
+def test_a_grouped_product_of_another_form_is_not_guessed():
+    with pytest.raises(UnknownOpError, match="unknown form of _grouped_mm"):
+        cost("_grouped_mm", {"self": Tensor((6, 8)), "mat2": Tensor((8, 5))}, Tensor((6, 5)))
+
+
+def test_a_histogram_counts_each_element_into_its_bin():
+    assert cost("histc", {"self": Tensor((24,))}, Tensor((8,))).other_ops == 48
