@@ -96,6 +96,10 @@ class Device(Hardware):
         """Of every memory whose bandwidth is known. [B/s]"""
         return [self.bandwidth(place.name) for place in self.memories.values() if place.has_bandwidth]
 
+    def link_bandwidths(self) -> list[Quantity]:
+        """Of every kind of link to other devices, both directions together. [B/s]"""
+        return [_quantity(one.name, one.derivation(), BYTES_PER_S) for one in self.links.values()]
+
     def capacity_bytes(self, memory: str | None = None) -> float:
         """Of a memory, by default the main one. [B]. Raises RooflintError where it is not known."""
         return (self.memory(memory) if memory else self.main_memory()).capacity_bytes

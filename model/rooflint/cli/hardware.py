@@ -169,7 +169,7 @@ def _sheet(hardware: Hardware) -> Iterator[str]:
 def _split(path: str) -> tuple[str, str]:
     """`units.tensor_core.clock` → its part of the device, and the rest."""
     parts = path.split(".")
-    depth = 2 if parts[0] in ("units", "memories", "caches") else 1 if len(parts) > 1 else 0
+    depth = 2 if parts[0] in ("units", "memories", "caches", "links") else 1 if len(parts) > 1 else 0
     return ".".join(parts[:depth]) or "device", ".".join(parts[depth:])
 
 
@@ -187,7 +187,7 @@ def peaks(
     """Derive peaks and bandwidths of a device from its facts, with sources; json, csv and md add file and line."""
     hardware = device_named(device, at, specs=specs)
     wanted = precision_named(precision).name if precision else ""
-    rungs = hardware.peaks(wanted) + ([] if wanted else hardware.bandwidths())
+    rungs = hardware.peaks(wanted) + ([] if wanted else hardware.bandwidths() + hardware.link_bandwidths())
     if wanted and not rungs:
         hardware.best_unit(wanted)  # raises with the reason
     if form == "json":

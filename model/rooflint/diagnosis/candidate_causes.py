@@ -27,7 +27,7 @@ _CLOCKS_HZ = (50e6, 10e9)  # slower or faster, a prefix is wrong rather than a f
 _PIN_BYTES_PER_S = (100e6 / 8, 64e9 / 8)  # from SDRAM to what is announced
 _RATES_MACS = (2**-8, 2**20)  # a clock: from FP16 of gaming cards to the whole array of an engine, and to spare
 _MOST_COUNTED = 2**16
-_COUNTS = frozenset({"groups", "per_group", "parts", "full_die"})
+_COUNTS = frozenset({"groups", "per_group", "parts", "full_die", "count"})
 
 _NARROW = frozenset(name for name, one in PRECISIONS.items() if one.bits <= (16 if one.floating else 8))
 FAMILIES = (_NARROW, frozenset(PRECISIONS) - _NARROW)

@@ -145,7 +145,13 @@ def conventions(case: Case) -> list[Cause]:
             Cause(PREFIX, 1e3, 2.0),
             Cause(PREFIX, 1e-3, 2.0),
         ]
-    if names & {"bus", "bandwidth", "capacity"}:
+    if "directions" in names:
+        causes += [
+            Cause("both directions are in the rate already, and counted × 2 again", 2.0, 1.0, carried=True),
+            Cause("one direction is expected, both are counted ('one-way' is one)", 2.0, 1.1, of_claim=True),
+            Cause("the rate of a link is halved, as if it were of both directions", 0.5, 1.1, carried=True),
+        ]
+    if names & {"bus", "bandwidth", "capacity", "link_rate"}:
         causes += _byte_conventions(case.ladder.result, double_rate="pin_rate" in names)
     return causes
 

@@ -41,7 +41,13 @@ from rooflint.diagnosis.labels import Asked
 
 __all__ = ["CANDIDATES", "MAX_CAUSES", "Case", "Cause", "Span", "candidates", "diagnose", "ratio_text", "shortlist"]
 
-_TELLING = {"macs_per_clock": "peak", "pin_rate": "bandwidth", "bandwidth": "bandwidth", "capacity": "capacity"}
+_TELLING = {
+    "macs_per_clock": "peak",
+    "pin_rate": "bandwidth",
+    "bandwidth": "bandwidth",
+    "capacity": "capacity",
+    "link_rate": "link",
+}
 """Factors that tell which quantity a ladder derives."""
 _IDENTITIES = frozenset({"another device", "another device + sparse for dense", "another mode", "another precision"})
 DOUBT = 0.7
@@ -133,7 +139,9 @@ def _repaired(case: Case, cause: Cause) -> Cause:
     )
     if cause.text == PREFIX and impossible:
         return replace(cause, fact=impossible, repaired=impossible.with_value(impossible.value / cause.factor))
-    carrier = next((factor for factor in case.ladder.factors if factor.name in ("macs_per_clock", "pin_rate")), None)
+    carrier = next(
+        (factor for factor in case.ladder.factors if factor.name in ("macs_per_clock", "pin_rate", "link_rate")), None
+    )
     if cause.fact or carrier is None or carrier.fact is None or not cause.carried or case.is_given(carrier.fact):
         return cause
     factor = 1 / cause.factor if carrier.inverse else cause.factor

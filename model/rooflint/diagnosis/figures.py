@@ -20,6 +20,7 @@ from rooflint.hardware.device import ComputeUnit, Hardware, UndisclosedError, Un
 QUANTITIES: dict[str, units.Dimension] = {
     "peak": units.OPS_PER_S,
     "bandwidth": units.BYTES_PER_S,
+    "link": units.BYTES_PER_S,
     "capacity": units.BYTES,
     "tdp": units.WATTS,
     "count": units.DIMENSIONLESS,
@@ -135,6 +136,8 @@ def _whole(hardware: Hardware) -> Iterator[Figure]:
         for key in ("capacity", "bus"):
             if key in memory.facts:
                 yield _single(hardware, key, memory.name, memory.facts[key])
+    for link in hardware.links.values():
+        yield Figure(hardware, "link", link.name, (link.derivation(),))
     if "tdp" in hardware.facts:
         yield _single(hardware, "tdp", "rated", hardware.facts["tdp"])
     for path, fact in hardware.facts.items():
@@ -363,6 +366,13 @@ DISTORTIONS: dict[str, tuple[Distortion, ...]] = {
         *_PREFIXES,
         *_SEVERAL[1:],
         *_POWERS[:1],
+    ),
+    "link": (
+        Distortion("one direction", "counts one direction of the links, where both are printed", 0.5, 1.0),
+        Distortion("direction counted twice", "doubles a rate that is of both directions already", 2.0, 1.2),
+        *_BYTES,
+        *_PREFIXES,
+        *_SEVERAL[1:],
     ),
     "capacity": (*_BYTES, *_binary(3, 1.2), *_binary(1, 1.7), *_PREFIXES, *_SEVERAL),
     "tdp": (*_PREFIXES, *_SEVERAL),

@@ -216,6 +216,34 @@ class Memory:
         return "bandwidth" in self.facts or {"bus", "pin_rate"} <= set(self.facts)
 
 
+DIRECTIONS = 2
+"""A link carries data both ways at once, and data sheets print the sum."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """A kind of link of a device to others: so many links, each at a rate in either direction."""
+
+    name: str
+    facts: Facts = field(repr=False)
+
+    @property
+    def bandwidth_bytes_per_s(self) -> float:
+        """Both directions of all links together. [B/s]"""
+        return self.derivation().result
+
+    def derivation(self, directions: int = DIRECTIONS) -> Ladder:
+        """The bandwidth as factors, of both directions or of one. [B/s]"""
+        count, rate = self.facts["count"], self.facts["rate"]
+        return Ladder(
+            (
+                Factor("links", count.value, f"{count.display} {self.name}", count),
+                Factor("link_rate", rate.value, rate.display, rate),
+                Factor("directions", directions, "1 direction" if directions == 1 else f"{directions} directions"),
+            )
+        )
+
+
 @dataclass(frozen=True)
 class Hardware:
     """One device with all its facts. `at("30w")` and `with_facts(…)` are new devices."""
@@ -283,6 +311,12 @@ class Hardware:
         """Capacities of caches by name."""
         return {name: self.facts[f"caches.{name}.capacity"] for name in self._grouped.get("caches", {})}
 
+    @cached_property
+    def links(self) -> Mapping[str, Link]:
+        """Kinds of links by name."""
+        own = self._grouped.get("links", {})
+        return {name: Link(name, self._handed_out(facts)) for name, facts in own.items()}
+
     @property
     def parts(self) -> Facts:
         """How many parts it is made of, by their name: `gcd`."""
@@ -327,6 +361,10 @@ class Hardware:
     def memory(self, name: str) -> Memory:
         """The memory of that name. Raises UnsupportedError with those that exist."""
         return _pick(self.memories, name, f"{self.id} has no memory")
+
+    def link(self, name: str) -> Link:
+        """The links of that name. Raises UnsupportedError with those that exist."""
+        return _pick(self.links, name, f"{self.id} has no link")
 
     def main_memory(self) -> Memory:
         """The memory that a network streams from: the one with the most bandwidth.

@@ -170,6 +170,7 @@ Length = fact_of(FactKind("a process node", units.METRES, 1e-10, 1e-6, "4 nm"))
 Capacity = fact_of(FactKind("a capacity", units.BYTES, 1e3, 1e14, "80 GB"))
 Width = fact_of(FactKind("a bus width", units.BYTES, 1, 1e5, "5120 bit", unit="bit"))
 PinRate = fact_of(FactKind("a rate per pin", units.BYTES_PER_S, 1e7 / 8, 1e12 / 8, "5.24 Gbit/s", unit="bit/s"))
+LinkRate = fact_of(FactKind("a rate of one link in one direction", units.BYTES_PER_S, 1e7, 1e12, "25 GB/s"))
 Bandwidth = fact_of(FactKind("a bandwidth", units.BYTES_PER_S, 1e8, 1e15, "3.35 TB/s"))
 Duration = fact_of(FactKind("a duration", units.SECONDS, 1e-10, 1, "5 us"))
 
@@ -246,6 +247,13 @@ class CacheSpec(Strict):
     capacity: Capacity | None = None  # type: ignore[valid-type]
 
 
+class LinkSpec(Strict):
+    """A kind of link to other devices: so many links, each at a rate in either direction."""
+
+    count: Count | None = None  # type: ignore[valid-type]
+    rate: LinkRate | None = None  # type: ignore[valid-type]
+
+
 class ClocksSpec(Strict):
     """Clocks of the device as a whole."""
 
@@ -293,6 +301,7 @@ class SharedSpec(Strict):
     units: dict[Word, UnitSpec] = {}
     memories: dict[Word, MemorySpec] = {}
     caches: dict[Word, CacheSpec] = {}
+    links: dict[Word, LinkSpec] = {}
     launch_overhead: Duration | None = None  # type: ignore[valid-type]
     undisclosed: dict[str, Text] = {}
     notes: Text | None = None

@@ -21,7 +21,7 @@ from rooflint.base.strict_yaml import Document
 from rooflint.hardware.device import Facts, Hardware, Memory
 from rooflint.hardware.schema import READERS, RawFact, SharedSpec, SourcedSpec, Strict, reader_of
 
-SECTIONS = ("units", "memories", "caches")
+SECTIONS = ("units", "memories", "caches", "links")
 
 #: Facts of a group, by its name.
 PER_GROUP = ("full_die", "resident_warps", "warp_threads", "warp_schedulers", "special_function_units")
@@ -52,6 +52,7 @@ def incomplete(hardware: Hardware, declared: set[str], document: Document) -> It
     for name, memory in hardware.memories.items():
         if wrong := _wrong_bandwidth(memory):
             yield document.problem(("memories", name), f"memories.{name}: {wrong}")
+    yield from _half_links(hardware, document)
     for path in hardware.undisclosed:
         if not _leads_somewhere(path, declared):
             yield document.problem(("undisclosed", path), f"undisclosed: '{path}' is not a path of this device")
@@ -71,6 +72,13 @@ def _too_many_groups(hardware: Hardware) -> Iterator[Problem]:
             )
 
 
+def _half_links(hardware: Hardware, document: Document) -> Iterator[Problem]:
+    for name, link in hardware.links.items():
+        for key in ("count", "rate"):
+            if key not in link.facts:
+                yield document.problem(("links", name), f"links.{name}: want count and rate, {key} is missing")
+
+
 def _unknown_groups(hardware: Hardware) -> Iterator[Problem]:
     known = dict.fromkeys(unit.group for unit in hardware.units.values())
     for path, fact in hardware.facts.items():
@@ -80,7 +88,7 @@ def _unknown_groups(hardware: Hardware) -> Iterator[Problem]:
 
 
 def empty(declared: set[str], hardware: Hardware, document: Document) -> Iterator[Problem]:
-    """Memories and caches without a fact; those of units are listed by `incomplete`."""
+    """Memories, caches and links without a fact; those of units are listed by `incomplete`."""
     for path in sorted(declared):
         section, name = path.split(".")
         hidden = any(_covers(other, path) for other in hardware.undisclosed)

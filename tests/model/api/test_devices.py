@@ -67,6 +67,15 @@ def test_bandwidth_and_capacity(one):
     assert one.capacity_bytes() == one.capacity_bytes("hbm") == 8e9
 
 
+def test_links_are_beside_the_bandwidths_of_memories():
+    # 18 × 25 GB/s × 2 directions
+    h100, card = rl.device("h100-sxm5"), rl.device("t4")
+    (found,) = h100.link_bandwidths()
+    assert (found.subject, found.value, str(found)) == ("nvlink", 900e9, "900 GB/s")
+    assert "nvlink" not in [each.subject for each in h100.bandwidths()]
+    assert card.link_bandwidths() == []
+
+
 def test_sources_name_document_place_grade_and_line(one):
     first, *_, last = one.peak("fp16").sources
     assert first.startswith("10 SM: White paper, p. 1 (quoted), ")

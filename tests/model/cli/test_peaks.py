@@ -150,14 +150,14 @@ def test_every_peak_and_bandwidth_of_every_device_is_there(device):
     hidden = set(hardware.undisclosed)
     units = [one for one in hardware.units.values() if f"units.{one.name}.clock" not in hidden]
     derivable = {f"{unit.name} {name}" for unit in units for name in unit.precisions}
-    derivable |= {memory.name for memory in hardware.memories.values() if memory.has_bandwidth}
+    others = [memory for memory in hardware.memories.values() if memory.has_bandwidth] + [*hardware.links.values()]
+    bandwidths = {one.name: one.bandwidth_bytes_per_s for one in others}
+    derivable |= bandwidths.keys()
     rows = records(device)
     assert {row["subject"] for row in rows} == derivable
     for subject in derivable:
         unit, _, precision = subject.partition(" ")
-        value = (
-            hardware.unit(unit).peak_ops_per_s(precision) if precision else hardware.memory(unit).bandwidth_bytes_per_s
-        )
+        value = hardware.unit(unit).peak_ops_per_s(precision) if precision else bandwidths[unit]
         assert {row["value"] for row in rows if row["subject"] == subject} == {value}
 
 

@@ -195,6 +195,19 @@ def test_a_bandwidth_that_is_said_and_derived_is_refused(refused, facts):
     ]
 
 
+@pytest.mark.parametrize(("half", "missing"), [("count: [6, wp, p]", "rate"), ("rate: [25 GB/s, wp, p]", "count")])
+def test_half_a_link_is_refused(refused, half, missing):
+    assert refused(f"links:\n  ring: {{{half}}}  # here\n") == [
+        f"links.ring: want count and rate, {missing} is missing"
+    ]
+
+
+def test_a_link_without_facts_and_a_wrong_rate_are_refused(refused):
+    assert "links.ring: has no fact; add one or remove it" in refused("links:\n  ring: {}  # here\n")
+    (said,) = refused("links:\n  ring: {count: [6, wp, p], rate: [25 GB, wp, p]}  # here\n")
+    assert "want a rate of one link in one direction in B/s such as 25 GB/s, found '25 GB'" in said
+
+
 def test_a_memory_may_have_a_capacity_alone_or_a_bandwidth_alone(specs):
     device = specs.device("memories: {a: {capacity: [8 GB, wp, p]}, b: {bandwidth: [160 GB/s, wp, p]}}\n")
     assert not device.memory("a").has_bandwidth

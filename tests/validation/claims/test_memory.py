@@ -1,4 +1,4 @@
-"""Claims about memories and storage, by hand: bandwidth, capacity, the bits of an element."""
+"""Claims about memories, links and storage, by hand: bandwidth, capacity, the bits of an element."""
 
 import pytest
 
@@ -38,6 +38,50 @@ def test_a_wrong_pin_rate_is_named_with_its_repair(acme, one):
 def test_an_unknown_memory_or_unit_is_told(one, refusal):
     assert one("bandwidth: hbm3, expect: 1.00 GB/s").reason == "acme/k1 has no memory 'hbm3' (has: hbm, ddr)"
     assert "a bandwidth is in B/s" in refusal("bandwidth: hbm, expect: 1.00 GB")
+
+
+# ---- `link`
+
+SPEC = "specs/hardware/acme/k1.yaml"
+
+
+@pytest.fixture
+def linked(acme):
+    """acme/k1 with six links of 25 GB/s in a direction: 6 × 25 GB/s × 2 = 300 GB/s."""
+    acme.edit(SPEC, "caches:", "links: {ring: {count: [6, brief, p. 6], rate: [25 GB/s, brief, p. 6]}}\ncaches:")
+    return acme
+
+
+def test_a_link_is_counted_in_both_directions_or_in_one(linked, one, paths):
+    verdict = one("link: ring, expect: 300 GB/s")
+    assert (verdict.outcome, verdict.corroborated, verdict.obtained.value) == ("pass", True, 300e9)
+    assert verdict.obtained.formula == "6 ring × 25 GB/s × 2 directions"
+    assert paths(verdict) == {"links.ring.count", "links.ring.rate"}
+    assert one("link: ring one-way, expect: 150 GB/s").outcome == "pass"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "text"),
+    [
+        ("50 GB/s", "both directions are in the rate already, and counted × 2 again"),
+        ("12.5 GB/s", "the rate of a link is halved, as if it were of both directions"),
+    ],
+)
+def test_a_rate_in_the_wrong_direction_is_named_with_its_repair(linked, one, wrong, text):
+    linked.edit(SPEC, "rate: [25 GB/s", f"rate: [{wrong}")
+    first, *_ = one("link: ring, expect: 300 GB/s").causes
+    assert (first.text, first.fact.path, first.repair) == (text, "links.ring.rate", "25 GB/s")
+
+
+def test_links_of_the_full_chip_are_named_as_a_wrong_count(linked, one):
+    linked.edit(SPEC, "count: [6, brief", "count: [8, brief")
+    causes = one("link: ring, expect: 300 GB/s").causes
+    assert ("links.ring.count", "6") in {(cause.fact.path, cause.repair) for cause in causes if cause.fact}
+
+
+def test_an_unknown_link_and_further_words_are_refused(linked, one, refusal):
+    assert one("link: star, expect: 1.00 GB/s").reason == "acme/k1 has no link 'star' (has: ring)"
+    assert "want a link such as 'nvlink', or 'nvlink one-way'" in refusal("link: ring both, expect: 1.00 GB/s")
 
 
 # ---- `capacity`

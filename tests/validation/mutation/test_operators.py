@@ -26,6 +26,7 @@ units:
 memories:
   hbm: {capacity: [80 GB, wp, p], bus: [1024 bit, wp, p], pin_rate: [2 Gbit/s, wp, p]}
 caches: {l2: {capacity: [50 MB, wp, p]}}
+links: {ring: {count: [6, wp, p], rate: [25 GB/s, wp, p]}}
 operating_points:
   low: {units.core.clock: [500 MHz, wp, p]}
 """
@@ -43,6 +44,7 @@ def test_every_figure_has_a_name_and_a_value(specs):
         "capacity hbm": 80e9,
         "bandwidth hbm": 1024 / 8 * 2e9,
         "caches.l2.capacity": 50e6,
+        "link ring": 6 * 25e9 * 2,
         "tdp": 300,
         "powers.idle": 20,
         "parts.gcd": 2,
@@ -132,6 +134,7 @@ memories:
   hbm: {capacity: [80 GB, wp, p], bus: [5120 bit, wp, p], pin_rate: [3.2 Gbit/s, wp, p]}
   ddr: {bandwidth: [204.8 GB/s, wp, p]}
 caches: {l2: {capacity: [50 MiB, wp, p]}}
+links: {ring: {count: [6, wp, p], rate: [25 GB/s, wp, p]}}
 operating_points:
   low: {tdp: [150 W, wp, p], units.core.clock: [810.5 MHz, wp, p]}
   high: {tdp: [350 W, wp, p]}
@@ -188,6 +191,8 @@ FP16, CLOCK, GROUPS = "units.core.macs_per_clock.fp16", "units.core.clock", "uni
         ("bits-bytes", "memories.hbm.bus", {"40960 bit", "640 bit"}),
         ("bits-bytes", "memories.ddr.bandwidth", {"1638.4 GB/s", "25.6 GB/s"}),
         ("bits-bytes", CLOCK, set()),
+        ("direction", "links.ring.rate", {"50 GB/s", "12.5 GB/s"}),
+        ("direction", "memories.ddr.bandwidth", set()),
         ("si-iec", "memories.hbm.capacity", {"80 GiB"}),
         ("si-iec", "caches.l2.capacity", {"50 MB"}),
         ("si-iec", "memories.hbm.pin_rate", {"3.2 Gibit/s"}),

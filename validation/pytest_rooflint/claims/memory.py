@@ -1,9 +1,10 @@
-"""Claims about memories and storage: bandwidth, capacity, and the bits of an element."""
+"""Claims about memories, links and storage: bandwidth, capacity, and the bits of an element."""
 
 from pytest_rooflint.claims.obtained import one_fact, per_part, product
-from pytest_rooflint.golden.kinds import PER, Claim, Context, Kind, Obtained, check_precision
+from pytest_rooflint.golden.kinds import PER, Claim, ClaimError, Context, Kind, Obtained, check_precision
 from rooflint.base.precision import precision
 from rooflint.base.units import BYTES, BYTES_PER_S, format_number
+from rooflint.hardware.device import DIRECTIONS
 
 # ---- `bandwidth: hbm3`
 
@@ -28,6 +29,33 @@ def obtain_capacity(claim: Claim, context: Context) -> Obtained:
 
 
 CAPACITY = Kind("capacity", "the size of a memory or a cache", obtain_capacity, BYTES, options=PER)
+
+# ---- `link: nvlink`, `link: nvlink one-way`
+
+ONE_WAY = "one-way"
+
+
+def check_link(claim: Claim) -> None:
+    """Refuse further words than `one-way`. Raises ClaimError."""
+    words = claim.subject.split()
+    if len(words) != 1 and words[1:] != [ONE_WAY]:
+        raise ClaimError(f"want a link such as 'nvlink', or 'nvlink {ONE_WAY}', found '{claim.subject}'")
+
+
+def obtain_link(claim: Claim, context: Context) -> Obtained:
+    """Derive the bandwidth of all links of a kind, both directions together unless the claim says `one-way`. [B/s]"""
+    hardware = context.device(claim)
+    name, *one_way = claim.subject.split()
+    return product(hardware.link(name).derivation(1 if one_way else DIRECTIONS), BYTES_PER_S, hardware)
+
+
+LINK = Kind(
+    "link",
+    "the bandwidth of the links to other devices: links × rate × 2 directions",
+    obtain_link,
+    BYTES_PER_S,
+    check=check_link,
+)
 
 # ---- `bits: mxfp6`
 

@@ -110,7 +110,8 @@ class ClaimSide:
     def judge(self, claim: Claim) -> Judged:
         """The verdict on a claim, with what it reads. A bug in a kind of claim fails the claim."""
         context = tracked(self.suite)
-        verdict = caught(claim, "", lambda: brief(claim, context)).waiting
+        verdict = caught(claim, "", lambda: brief(claim, context))
+        verdict = verdict if verdict.is_at_fault else verdict.waiting
         return Judged(
             claim,
             self.name(claim.file),
@@ -119,7 +120,7 @@ class ClaimSide:
             verdict.headline,
             verdict.facts,
             context.dependencies,
-            verdict.unread,
+            () if verdict.is_at_fault else verdict.unread,
         )
 
 

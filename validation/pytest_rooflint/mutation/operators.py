@@ -36,6 +36,8 @@ def _figures(hardware: Hardware) -> Iterator[tuple[str, float]]:
         yield from _of_unit(unit)
     for memory in hardware.memories.values():
         yield from _of_memory(memory)
+    for link in hardware.links.values():
+        yield f"link {link.name}", link.bandwidth_bytes_per_s
     for path, fact in hardware.facts.items():
         if path.split(".")[0] in _FIGURES:
             yield path, fact.value
@@ -69,6 +71,7 @@ OPERATORS: dict[str, str] = {
     "mac-op": "MAC are counted as op, or op as MAC",
     "memory-clock": "the clock of a memory is used as its data rate",
     "bits-bytes": "bits are taken for bytes, or bytes for bits",
+    "direction": "a link is counted in one direction, or twice in both",
     "si-iec": "GB is written where GiB is meant, or the reverse",
     "other-precision": "the rate of another precision of the same unit",
     "counted-twice": "a rate holds its whole group and is multiplied by the units of the group again",
@@ -184,6 +187,9 @@ def times(fact: Fact, factor: float) -> str:
 def _conventions(fact: Fact, hardware: Hardware) -> Iterator[_Attempt]:
     if fact.path.split(".")[-1] == "pin_rate":
         yield "memory-clock", "the memory clock is used as the data rate", times(fact, 1 / 2)
+    if fact.path.startswith("links.") and fact.path.endswith(".rate"):
+        yield "direction", "both directions of a link are taken for one", times(fact, 2)
+        yield "direction", "half of one direction is taken", times(fact, 1 / 2)
     if _is_rate(fact):
         yield from _rate_conventions(fact, hardware)
     if fact.quantity.dimension in (BYTES, BYTES_PER_S):

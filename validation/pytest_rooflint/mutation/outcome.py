@@ -291,6 +291,8 @@ def kind_of(subject: Subject, fact: Fact) -> str:
         return _TABLES[subject.id.partition("/")[0]]
     if first == "units":
         return _OF_UNITS.get(rest[1], "count")
+    if first == "links":
+        return "link"
     if first == "memories":
         return "capacity" if rest[1] == "capacity" else "bandwidth"
     return "count"

@@ -168,6 +168,7 @@ def _claim(subject: Subject, fact: Fact) -> str | None:
     return {
         "memories": f"{'capacity' if rest[1:] == ['capacity'] else 'bandwidth'}: {name}",
         "caches": f"capacity: {name}",
+        "links": f"link: {name}",
         "clocks": f"clock: {name}",
         "process": "process: node",
         "tdp": f"tdp: {name}",

@@ -101,7 +101,7 @@ def once(config: pytest.Config, report: Any) -> None:
     """
     unread: list[list[str]] = report.__dict__.pop("rooflint_unread", [])
     first = first_of(config, (problem for _, problem in unread), report.nodeid)
-    if first == report.nodeid or not report.failed or len(unread) != len(report.rooflint_problems):
+    if first == report.nodeid or not report.failed or len(unread) != len(getattr(report, "rooflint_problems", ())):
         return
     report.outcome, report.longrepr, report.rooflint_problems = "passed", None, []
     if hasattr(report, "rooflint_brief"):  # a claim

@@ -124,11 +124,13 @@ class ClaimItem(pytest.Item):
         else:
             verdict = judged(suite)
         verdict = replace(verdict, options=suite.options, started_in=self.config.invocation_params.dir)
-        verdict = verdict.waiting
+        is_first = fold.first_of(self.config, map(str, verdict.unread), self.nodeid) == self.nodeid
+        if not (is_first and verdict.is_at_fault):
+            verdict = verdict.waiting
         self.stash[VERDICT] = verdict
         properties: list[tuple[str, object]] = [*verdict.properties()]
         self.user_properties = [one for one in self.user_properties if one not in properties] + properties  # once
-        if verdict.unread and fold.first_of(self.config, map(str, verdict.unread), self.nodeid) == self.nodeid:
+        if verdict.unread and is_first and not verdict.is_at_fault:
             raise FailedClaim(f"{listed(verdict.unread)}\n  claims that rest on it are not judged")
         if verdict.outcome == "fail":
             raise FailedClaim(verdict.text())
@@ -336,7 +338,7 @@ class Run:
                 report.longrepr = (shown(item.path), None, f"{verdict.outcome}: {verdict.reason}")
             report.rooflint_asked = item.stash.get(ASKED, None)
             report.rooflint_unread = [[shown(one.file), str(one)] for one in verdict.unread]
-            if verdict.unread and report.failed:
+            if verdict.unread and report.failed and not verdict.is_at_fault:
                 report.rooflint_problems = _rows(verdict.unread)
                 report.rooflint_waits = f"{verdict.outcome}: {verdict.reason}"
         if call.when == "call" and isinstance(item, ProblemItem):

@@ -44,6 +44,11 @@ class Verdict:
     """What is wrong with the files that cannot be read, where it failed for that."""
 
     @property
+    def is_at_fault(self) -> bool:
+        """Whether what cannot be read is its own file."""
+        return any(one.file == self.claim.file for one in self.unread)
+
+    @property
     def waiting(self) -> "Verdict":
         """Not validated here, where it rests on a file that cannot be read; else the verdict itself."""
         if not self.unread:
