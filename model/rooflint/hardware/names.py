@@ -385,6 +385,7 @@ def _fits(word: str, hardware: Hardware) -> bool:
     own = words(hardware.id)
     if is_form(word):
         having = [form for form in own if is_form(form)]
+        having += [form for name in hardware.aliases if having for form in words(name) if is_form(form)]  # H200 PCIe
         return not having or any(form.startswith(word) or word.startswith(form) for form in having)
     if (size := gigabytes(word)) is not None:
         declared = (words(name) for name in hardware.aliases)  # GH200 480GB: the memory of its CPU

@@ -31,6 +31,10 @@ NOISE = frozenset(
             "sapphire",
             "emerald",
             "granite",
+            "vram",
+            "memory",
+            "ram",
+            "mi200",
         ),
         *("rapids", "alder", "lake", "zen", "lovelace", "i3", "i5", "i7", "i9"),
     }

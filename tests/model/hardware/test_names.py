@@ -48,6 +48,9 @@ def short(name):
         ("H100 SXM5 (Hopper)", "h100-sxm5-80gb"),
         ("H100 SXM5 (preliminary)", "h100-sxm5-80gb"),
         ("NVIDIA L40S [Ada Lovelace]", "l40s"),
+        ("NVIDIA RTX 4090 (24GB VRAM)", "rtx-4090"),
+        ("AMD MI200 (MI250X)", "mi250x"),
+        ("NVIDIA H200 (PCIe, NVLink)", "h200-nvl-141gb"),  # by the form of an alias
         # brands and code names
         ("Habana Gaudi2", "gaudi-2"),
         ("Google TPU v7 Ironwood", "tpu-v7x"),

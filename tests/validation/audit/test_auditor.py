@@ -230,7 +230,7 @@ def test_eight_times_the_bytes_of_a_bandwidth_and_a_bus_are_bits(audited):
 def test_a_spec_that_lacks_the_figure_is_no_reason_to_accuse(audited):
     (power,) = audited("device,tdp_w\napple/m2,20\n")
     assert (power.status, power.note) == ("not checked", "the spec of apple/m2 does not give this figure")
-    (matrix,) = audited("device,fp32 tensor tflops\nA100,156\n")
+    (matrix,) = audited("device,fp32 tensor tflops\nV100 SXM2 16GB,156\n")
     assert (matrix.status, matrix.expected) == ("not checked", None)
     (hidden,) = audited("device,fp8_tflops\nnvidia/jetson-agx-xavier-32gb,99\n")
     assert (hidden.status, hidden.note.partition(":")[0]) == ("not checked", "nvidia/jetson-agx-xavier-32gb")

@@ -28,6 +28,9 @@ def value(text, column=PEAK):
     [
         ("156*2", PEAK, 312),
         ("156 × 2", PEAK, 312),
+        ("989 teraFLOPS", PEAK, 989),
+        ("2.2 petaFLOPS", PEAK, 2200),
+        ("5120-bit", guessed("bus"), 5120 / 8),
         ("2 x 181", PEAK, 362),
         ("2 x 24 GB", MEMORY, 48),
         ("8x80", MEMORY, 640),

@@ -389,7 +389,7 @@ def test_a_mapping_says_what_a_name_does_not():
     with pytest.raises(ColumnError, match="want a precision or a unit such as bf16 or TFLOP/s, found 'bf61'"):
         mapped("Dense", "peak bf61")
     assert mapped("Dense", "peak bf16 tflops").unit == "TFLOP/s"
-    with pytest.raises(ColumnError, match="want one of device, precision"):
+    with pytest.raises(ColumnError, match="want one of device, number, precision"):
         mapped("Dense", "speed")
     with pytest.raises(ColumnError, match="want a precision or a unit"):
         mapped("Dense", "bandwidth gallons")
@@ -434,3 +434,49 @@ def test_what_is_no_number_of_the_quantity_is_not_checked_and_says_why(audited, 
     finding = only(audited(f'device,bf16\nH100 SXM5,"{text}"\n'))
     assert finding.status == "not checked"
     assert finding.note
+
+
+# ---- around a device
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("System Memory (GiB)", "CPU RAM (GB)", "host_mem_gb", "host_memory_bandwidth_gbps"),  # of the machine
+        *("usable_gb", "min_vram_gb", "free memory (GB)"),  # a part of it
+        *("peak_salu_gops", "RT Core TFLOPS", "sm_ver", "96GB"),
+    ],
+)
+def test_what_is_beside_a_device_or_a_part_of_it_is_not_its_figure(name):
+    assert guessed(name) is None
+
+
+@pytest.mark.parametrize("name", ["Num GPUs", "gpu_count", "Number of GPUs", "num devices"])
+def test_the_number_of_devices_of_a_row_is_known(name, audited):
+    # an instance with 4 L4 of 24 GB each; tables give the memory of one or of all
+    table = f"instance,gpu,{name},GPU memory (GB)\n"
+    assert statuses(audited(f"{table}a,L4,4,96\nb,L4,4,24\nc,L4,1,24\n")) == ["right", "right", "right"]
+    assert statuses(audited(f"{table}a,L4,4,97\nb,L4,1,96\n")) == ["wrong", "wrong"]
+
+
+def test_a_clock_without_a_further_word_may_be_the_base_or_the_boost_clock(audited):
+    assert statuses(audited("device,gpuClock\nH100 SXM5,1590 MHz\nA10,1695 MHz\n")) == ["right", "right"]
+    assert statuses(audited("device,boost clock\nH100 SXM5,1590 MHz\n")) == ["wrong"]
+
+
+def test_fp32_of_tensor_cores_is_tf32_where_they_have_no_fp32(audited):
+    # 132 SM × 4 × 256 MAC × 2 × 1.83 GHz = 494.7 TFLOP/s; a matrix core of an MI300X has FP32 itself
+    findings = audited("device,FP32 Tensor Core\nH100 SXM5,494.7\nMI300X,163.4\n")
+    assert [(one.quantity, one.status) for one in findings] == [("tf32 peak", "right"), ("fp32 peak", "right")]
+
+
+def test_a_plain_precision_beside_rows_of_tensor_cores_is_of_vector_lanes(audited):
+    long = "device,precision,peak_tflops\nA100,FP16 Tensor,312\nRTX 3090,FP16/FP32,71\n"
+    findings = audited(f"{long}A100,FP16,78\nRTX 3090,FP16,35.6\n")
+    assert statuses(findings) == ["right"] * 4
+    assert [one.quantity for one in findings][2:] == ["vector fp16 peak"] * 2
+
+
+def test_a_row_may_name_its_device_in_another_column_than_the_first(tmp_path, audited):
+    table = "device,name,memory (GB)\nold,,1\n,H100 SXM5,80\n"
+    assert statuses(audited(table)) == ["unknown device", "right"]

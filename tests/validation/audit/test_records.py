@@ -27,6 +27,8 @@ DEVICES = {"a100", "h100", "h100 sxm", "h100 pcie"}
         ("nvidia: {gpus: [{gpu: h100, bf16: 989}]}\namd: {gpus: []}", [{"gpu": "h100", "bf16": "989"}]),
         ("h100: {sxm: {bf16: 9}, pcie: {}}", [{"device": "h100 sxm", "bf16": "9"}, {"device": "h100 pcie"}]),
         ("h100: 989\na100: 312", [{"device": "h100", "value": "989"}, {"device": "a100", "value": "312"}]),
+        ("h100: 80 GB\na100: TBD", [{"device": "h100", "capacity": "80 GB"}, {"device": "a100", "value": "TBD"}]),
+        ("h100: 3.35 TB/s", [{"device": "h100", "bandwidth": "3.35 TB/s"}]),
         ("bf16_tflops: {h100: 989}", [{"device": "h100", "bf16_tflops": "989"}]),
         ("h100: {name: H100 SXM, bf16: 989}", [{"name": "H100 SXM", "bf16": "989"}]),
         ("h100: [{precision: bf16, tflops: 9}]", [{"device": "h100", "precision": "bf16", "tflops": "9"}]),

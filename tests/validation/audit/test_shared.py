@@ -113,3 +113,10 @@ def test_a_trailing_zero_counts_where_other_figures_of_the_column_have_decimals(
     rows = "".join(f"{name},{text}\n" for name, text in zip(names, others, strict=False))
     findings = audited(f"device,vector_fp64_tflops\nV100 SXM2 16GB,8.0\n{rows}")
     assert findings[0].status == status
+
+
+def test_what_may_be_sparse_is_not_called_doubled_because_other_figures_are(audited):
+    # 1979 is the sparse peak; 133.8 and 267.6 are 66.9 and 133.8 of the vector lanes, which have no sparsity, doubled
+    table = "device,fp16 tensor tflops,fp32 cuda tflops,fp16 cuda tflops\n"
+    findings = audited(f"{table}H100 SXM5,1979,133.8,267.6\n")
+    assert [one.explanations[0].error for one in findings] == ["sparse for dense", *["op counted twice"] * 2]

@@ -31,6 +31,16 @@ def figures(source, tmp_path):
     ("source", "wanted"),
     [
         ("PEAK = {'a100': 312e12, 'h100': 2 * 181e12}", [("a100", "PEAK", "312e12"), ("h100", "PEAK", "3.62e+14")]),
+        (  # what differs by its memory is another device, and its size no name of a figure
+            "X = {'h100 pcie 96GB': {'tflops': 9}, 'h100': {'tflops': 989}}",
+            [("h100 pcie 96GB", "tflops", "9"), ("h100", "tflops", "989")],
+        ),
+        (  # a comment heads the lines below it, up to a gap or its next
+            "# A100 https://x.com/h100\ntflops = 312\nbw_gbs = 2039\n\nmem_gb = 1\n",
+            [("A100", "tflops", "312"), ("A100", "bw_gbs", "2039")],
+        ),
+        ("# A100\ntflops = 312\nbw_gbs = 3350  # H100", [("A100", "tflops", "312"), ("H100", "bw_gbs", "3350")]),
+        ("tflops = 312  # A100\nbw_gbs = 3350", [("A100", "tflops", "312")]),
         ("FLOPS = {'h100': {'bf16': 989e12}}", [("h100", "FLOPS.bf16", "989e12")]),
         ("FLOPS = {'h100': {torch.bfloat16: 989e12}}", [("h100", "FLOPS.bfloat16", "989e12")]),
         ("FLOPS = {'bf16': {'h100': 989e12}}", [("h100", "bf16", "989e12")]),

@@ -35,3 +35,13 @@ def test_a_single_figure_that_is_right_in_none_is_wrong(audited):
 def test_devices_without_bf16_are_held_against_fp16(audited):
     [finding] = audited("device,peak_tflops\nV100 SXM2 16GB,125\n")
     assert (finding.status, finding.quantity) == ("right", "fp16 peak")
+
+
+def test_vector_lanes_are_held_against_fp32(audited):
+    # 256 CU × 128 lanes × 2.2 GHz = 72.1, which is also the FP64 peak of an MI350X: the factor of two is missing
+    findings = audited("device,peak_valu_tflops\nMI300X,163.4\nMI350X,72.1\n")
+    assert [(one.quantity, one.status) for one in findings] == [
+        ("vector fp32 peak", "right"),
+        ("vector fp32 peak", "wrong"),
+    ]
+    assert findings[1].explanations[0].error == "MAC for op"

@@ -133,7 +133,7 @@ def test_an_output_that_cannot_be_written_is_said(audit):
         ("peak bf61", "want a precision or a unit such as bf16 or TFLOP/s, found 'bf61'"),
         ("peak bf16 GB/s", "'GB/s' is not a unit of a peak"),
         ("count foo", "want a group or unit that specs have, such as SM or cuda_core, found 'foo'"),
-        (" ", "want one of device, precision"),
+        (" ", "want one of device, number, precision"),
     ],
 )
 def test_a_mapping_that_means_nothing_does_not_switch_the_check_off(audit, role, message):

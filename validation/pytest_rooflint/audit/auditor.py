@@ -16,7 +16,6 @@ from pytest_rooflint.audit.cells import (
     NumberError,
     commas,
     has_no_value,
-    is_unit_of,
     parts,
     printed,
 )
@@ -25,12 +24,19 @@ from pytest_rooflint.audit.columns import (
     columns,
     is_about_nothing,
     remarked,
-    said_precision,
-    said_sparsity,
 )
 from pytest_rooflint.audit.findings import FigureOfTable, finding_of, unknown, unread
 from pytest_rooflint.audit.published import published
-from pytest_rooflint.audit.rows import Cell, Row
+from pytest_rooflint.audit.rows import (
+    Cell,
+    Row,
+    in_unit,
+    merged_with,
+    named_by,
+    of_number,
+    stated_by,
+    with_tensor_rows,
+)
 from pytest_rooflint.audit.shared import consistent, parts_of, table_wide, with_digits_of_columns
 from pytest_rooflint.audit.tables import PYTHON, read
 from pytest_rooflint.audit.unlabelled import presumed
@@ -88,6 +94,7 @@ class Auditor:
             row[name].text for row in rows for name, one in known.items() if one.role in QUANTITIES and name in row
         )
         known = {name: replace(column, commas=meant) for name, column in known.items()}
+        known = {name: with_tensor_rows(column, rows) for name, column in known.items()}
         known = {name: self._with_precision(column, rows, known) for name, column in known.items()}
         read_off = [one for row in rows for one in self._figures(row, known, file)]
         figures = with_digits_of_columns(one for one in read_off if isinstance(one, FigureOfTable))
@@ -131,25 +138,25 @@ class Auditor:
             return column
         figures = []
         for row in rows:
-            cell, named = row.get(column.name), _named(row, known)
-            context = _context(row, known)
-            if cell and named and not remarked(_merged(column, context), cell.remark).precision:
+            cell, named = row.get(column.name), named_by(row, known)
+            context = stated_by(row, known)
+            if cell and named and not remarked(merged_with(column, context), cell.remark).precision:
                 with suppress(NumberError):
                     number, _ = printed(cell.text, column, context.unit)
                     figures.append((number, self.names.meaning(named.text).devices))
-        return replace(column, presumed=presumed(figures, self.identifier, column.unit or ""))
+        return replace(column, presumed=presumed(figures, self.identifier, column.unit or "", column.vector))
 
     # ---- from cells to figures
 
     def _figures(self, row: Row, known: Mapping[str, Column], file: Path) -> Iterator[FigureOfTable | Finding]:
-        named = _named(row, known)
+        named = named_by(row, known)
         if named is None:
             return
         plain, sparse = _without_sparsity(named.text)
-        context = _context(row, known)
+        context = stated_by(row, known)
         context = context if sparse is None else replace(context, sparse=sparse)
-        of_unit = _of_unit(context.unit, row, known)
-        meaning = self.names.meaning(plain)
+        of_unit = in_unit(context.unit, row, known)
+        meaning = of_number(self.names.meaning(plain), row, known)
         for name, column in known.items():
             if column.role in QUANTITIES and name in row and not has_no_value(row[name].text):
                 for text, sparse in parts(row[name].text, column):
@@ -162,7 +169,7 @@ class Auditor:
         self, cell: Cell, column: Column, row: Column, unit: str | None, name: str, meaning: Meaning, file: Path
     ) -> FigureOfTable | Finding:
         rated = column.role in ("peak", "rate")
-        stated = _merged(column, row) if rated else column
+        stated = merged_with(column, row) if rated else column
         merged = remarked(stated, cell.remark) if rated else column
         is_presumed = rated and merged.precision is None and bool(column.presumed)
         if is_presumed:
@@ -182,7 +189,9 @@ class Auditor:
             other = replace(asked, precision=merged.either)
             own = any(self.identifier.agreeing(number, asked, device) for device in meaning.devices)
             fits = not own and any(self.identifier.agreeing(number, other, device) for device in meaning.devices)
-            lacks = not any(self.identifier.fitting(asked, device) for device in meaning.devices)
+            lacks = not any(self.identifier.fitting(asked, device) for device in meaning.devices) and any(
+                self.identifier.fitting(other, device) for device in meaning.devices
+            )
             asked = other if fits or lacks else asked
         notes = [f"no precision given; taken as {asked.precision}"] if is_presumed else []
         if not is_presumed and merged.precision != stated.precision:
@@ -199,10 +208,10 @@ class Auditor:
         exact: dict[str, set[tuple[Asked, float]]] = defaultdict(set)
         for one in found:
             if len(one.meaning.devices) == 1:
-                exact[one.meaning.devices[0]].add((one.asked, one.number.value))
+                exact[one.meaning.devices[0]].add((_of_one(one.asked), one.number.value))
         for group in _groups(found):
             devices = group[0].meaning.devices
-            given = {(one.asked, one.number.value) for one in group} if len(devices) > 1 else set()
+            given = {(_of_one(one.asked), one.number.value) for one in group} if len(devices) > 1 else set()
             # a variant that another row names with other figures is not meant by a name without it
             left = tuple(one for one in devices if not exact[one] or not exact[one].isdisjoint(given))
             yield from self._of_name(group, left or devices, file)
@@ -351,6 +360,11 @@ class Auditor:
         return replace(finding, status="wrong" if own else "unsupported", explanations=own, note=note)
 
 
+def _of_one(asked: Asked) -> Asked:
+    """What a number claims to be, however many devices it is of."""
+    return replace(asked, times=1)
+
+
 def _share(number: Printed, times: int) -> Printed:
     """The share of one of several devices."""
     return Printed(number.value / times, number.step / times, number.text)
@@ -409,51 +423,6 @@ def _is_taken_from(explanation: Explanation, precision: str) -> bool:
     """Whether the figure of another precision stands in the place of one that the device does not have."""
     taken = explanation.figure.precision if explanation.figure and explanation.error == "another precision" else None
     return taken is not None and taken != precision
-
-
-def _named(row: Row, known: Mapping[str, Column]) -> Cell | None:
-    """The cell of a row that names its device."""
-    return next((row[name] for name, column in known.items() if column.role == "device" and name in row), None)
-
-
-def _context(row: Row, known: Mapping[str, Column]) -> Column:
-    """What a row states for all its figures: precision, lanes, sparsity, unit."""
-    context = Column("", "peak")
-    for name, column in known.items():
-        if name not in row:
-            continue
-        if column.role == "precision":
-            precision, vector, sparse = said_precision(row[name].text)
-            context = replace(context, precision=precision or row[name].text.lower(), vector=vector, sparse=sparse)
-        if column.role == "sparsity":
-            context = replace(context, sparse=said_sparsity(row[name].text))
-        if column.role == "unit":
-            context = replace(context, unit=row[name].text)
-    return context
-
-
-def _of_unit(unit: str | None, row: Row, known: Mapping[str, Column]) -> list[str]:
-    """Columns that the unit of a row holds for: those of its quantity, else all that have a unit and do not say it."""
-    if unit is None:
-        return []
-    bare = [
-        name
-        for name, column in known.items()
-        if name in row and column.role in QUANTITIES and column.role != "count" and not column.unit
-    ]
-    return [name for name in bare if is_unit_of(unit, known[name].role)] or bare
-
-
-def _merged(column: Column, row: Column) -> Column:
-    """The column, completed by its row; the column takes precedence."""
-    if (row.precision, row.vector, row.sparse) == (None, None, None):
-        return column
-    return replace(
-        column,
-        precision=column.precision or row.precision,
-        vector=column.vector if column.vector is not None else row.vector,
-        sparse=column.sparse if column.sparse is not None else row.sparse,
-    )
 
 
 def _ignored(names: Sequence[str], rows: Sequence[Row], file: Path) -> Iterator[Finding]:

@@ -136,6 +136,7 @@ def _plain(text: str, column: Column) -> tuple[str, bool | None]:
         without = (found[1] or "").lower() in ("without", "w/o")
         sparse = found[2].lower() != "dense" and not without
         plain = _SPARSITY.sub("", plain)
+    plain = re.sub(r"(?<=\d)-(?=bits?\b)", " ", plain)
     return _AROUND.sub("", _REMARK.sub("", plain).strip()).strip(), sparse
 
 
@@ -145,6 +146,13 @@ def is_unit_of(text: str, quantity: str) -> bool:
         return parse_unit(_spelt(text))[1] == QUANTITIES[quantity]
     except UnitError:
         return False
+
+
+def quantity_of(text: str) -> str:
+    """The quantity of which a text has a unit, `24 GB` or `3.35 TB/s`; `value` where it has none."""
+    match = _CELL.fullmatch(_BLANKS.sub(" ", text).strip())
+    unit = match[3] if match else ""
+    return next((name for name in ("peak", "bandwidth", "capacity", "tdp") if unit and is_unit_of(unit, name)), "value")
 
 
 def printed(text: str, column: Column, unit: str | None = None) -> tuple[Printed, str | None]:

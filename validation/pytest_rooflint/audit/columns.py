@@ -11,7 +11,7 @@ from rooflint.base.precision import PRECISIONS
 from rooflint.base.units import UnitError, parse_unit
 from rooflint.diagnosis.figures import QUANTITIES
 
-ROLES = ("device", "precision", "sparsity", "unit", "ignore", *QUANTITIES)
+ROLES = ("device", "number", "precision", "sparsity", "unit", "ignore", *QUANTITIES)
 
 #: Spellings of precisions, lower case without punctuation.
 PRECISION_WORDS = {
@@ -32,13 +32,13 @@ PRECISION_WORDS = {
 
 #: Spellings of units, lower case, by how `rooflint.base.units` spells them.
 _UNIT_SPELLINGS = {
-    "TFLOP/s": "tflops tf tflop tflop/s",
-    "GFLOP/s": "gflops gf gflop gflop/s",
-    "PFLOP/s": "pflops pf pflop pflop/s",
+    "TFLOP/s": "tflops tf tflop tflop/s teraflops teraflop teraflop/s",
+    "GFLOP/s": "gflops gf gflop gflop/s gigaflops gigaflop gigaflop/s",
+    "PFLOP/s": "pflops pf pflop pflop/s petaflops petaflop petaflop/s",
     "FLOP/s": "flops flops/sec flop/sec",
-    "TOP/s": "tops top/s",
-    "GOP/s": "gops",
-    "POP/s": "pops",
+    "TOP/s": "tops top/s teraops",
+    "GOP/s": "gops gigaops",
+    "POP/s": "pops petaops",
     "GB/s": "gbps gb/s gbs gb/sec",
     "TB/s": "tbps tb/s tbs tb/sec",
     "MB/s": "mb/s",
@@ -63,6 +63,11 @@ _UNIT_SPELLINGS = {
 UNIT_WORDS = {word: unit for unit, words in _UNIT_SPELLINGS.items() for word in words.split()}
 
 _DEVICE = {"device", "gpu", "name", "chip", "model", "accelerator", "hardware", "sku", "product", "card", "processor"}
+_SPELT_OUT = frozenset({"id", "display", "full", "short", "marketing", "official"})
+"""Words beside that of a device in the name of a column: `display_name`, `gpu id`."""
+_SEVERAL = frozenset({"gpus", "tpus", "npus", "accelerators", "devices", "cards", "chips"})
+_NUMBERED = frozenset({"num", "number", "no", "nr", "n", "of", "count", "qty", "quantity"})
+"""Words of a column that gives the number of devices: `Num GPUs`, `number of devices`, `gpus`."""
 _COUNTED = {
     **dict.fromkeys(("cuda cores", "shading units", "shaders"), "cuda_core"),
     "stream processors": "stream_processor",
@@ -80,8 +85,8 @@ _LINKS = frozenset(
 )
 _PER = frozenset({"per", "efficiency", "w"})
 _OPS = frozenset({"flop", "flops", "op", "ops", "mac", "macs", "fma"})
-_VECTOR = frozenset({"vector", "simd", "shader"})
-_MATRIX = frozenset({"tensor", "matrix", "tc", "mma", "wmma"})
+_VECTOR = frozenset({"vector", "simd", "shader", "valu"})
+_MATRIX = frozenset({"tensor", "matrix", "tc", "mma", "wmma", "mfma"})
 _MEASURED = frozenset(
     {
         *("achieved", "measured", "actual", "mfu", "efficiency", "utilization", "utilisation", "util", "ratio"),
@@ -90,13 +95,33 @@ _MEASURED = frozenset(
 )
 """Words of what is measured or of a share: figures that specs do not have."""
 _DESCRIBED = frozenset(
-    {"generation", "gen", "version", "revision", "type", "vendor", "manufacturer", "support", "supported"}
+    {"generation", "gen", "version", "ver", "revision", "type", "vendor", "manufacturer", "support", "supported"}
 )
 """Words of what describes a device without a figure: `tensor_cores_generation`, `memory_type`."""
 _PARTS = frozenset(
     {part for one in ("controller", "slice", "stack", "channel", "bank", "partition") for part in (one, f"{one}s")}
 )
 """Words of parts whose number specs do not have: `Memory controllers`, `L2 slices`."""
+_UNRATED = frozenset({"salu", "scalar", "sfu", "rt", "raytracing", "texture", "texel", "pixel"})
+"""Words of units whose rates specs do not have: `peak_salu_gops`, `RT Core TFLOPS`."""
+_HOST = frozenset({"host", "system", "sys", "cpu"})
+"""Words of the machine around a device: its memory is not the device's."""
+_LEFT = frozenset(
+    {
+        "usable",
+        "free",
+        "available",
+        "reserved",
+        "used",
+        "required",
+        "requirement",
+        "needed",
+        "recommended",
+        "min",
+        "minimum",
+    }
+)
+"""Words of a part of the memory, or of what a program wants of it."""
 _WHOLE = frozenset({"gpu", "device", "chip", "accelerator", "card", "board"})
 """Words of what a spec is about: a figure per GPU is one of the GPU."""
 _PER_PART = re.compile(r"/\s*(sms?|gpcs?|tpcs?|cus?|cores?|nodes?|servers?|racks?)\b", re.IGNORECASE)
@@ -112,6 +137,8 @@ _TRANSLATED = {
     **dict.fromkeys(("利用率",), "utilization"),
 }
 """Words of headers in Chinese, Japanese and Korean."""
+_SIZE = re.compile(r"(?<![A-Za-z0-9.])\d+[ _-]?[GT]i?B(?![A-Za-z0-9/])", re.IGNORECASE)
+"""A size that tells devices apart, and is no unit of the column: `H100 96GB`."""
 _REPEATED = re.compile(r" \(column \d+\)$")
 _MARKET = frozenset({"price", "cost", "usd", "year", "date", "release", "launch"})
 _ORIGIN = frozenset({"url", "source", "commit", "line", "id", "rank", "note"})
@@ -132,14 +159,14 @@ _RULES = (
     _Rule(
         "clock", frozenset({"clock", "freq", "frequency"}), frozenset({"MHz", "GHz", "Hz"}), {"memory", "mem"} | _PER
     ),
-    _Rule("bandwidth", frozenset({"bw", "bandwidth", "bandwith"}), _BANDWIDTHS, _CACHES | _LINKS),
+    _Rule("bandwidth", frozenset({"bw", "bandwidth", "bandwith"}), _BANDWIDTHS, _CACHES | _LINKS | _HOST),
     _Rule("bus", frozenset({"bus", "interface"}), frozenset({"bit"}), _LINKS),
     _Rule("tdp", frozenset({"tdp", "tgp", "tbp", "power", "watt", "watts"}), frozenset({"W", "kW"}), _PER - {"w"}),
     _Rule(
         "capacity",
         frozenset({"vram", "memory", "capacity", "hbm", "dram"}),
         _CAPACITIES,
-        _CACHES | {"clock", "type"},
+        _CACHES | _HOST | _LEFT | {"clock", "type"},
     ),
     _Rule("peak", frozenset({"peak", "flops", "compute"}), _RATES, _PER | {"capability"}),
 )
@@ -165,7 +192,10 @@ class Column:
     subject: str | None = None
     vector: bool | None = None
     beside: tuple[str, ...] = ()
-    """Columns of tensor cores in the same precision; in a row that has one of them, this one is of vector lanes."""
+    """Columns of tensor cores in the same precision; in a row that has one of them, this one is of vector lanes.
+
+    Of a column of precisions, those that some of its rows give of tensor cores.
+    """
     sparse: bool | None = None
     presumed: tuple[str, ...] = ()
     """Precisions of a peak where neither the name nor the row gives one."""
@@ -188,9 +218,6 @@ def columns(names: Iterable[str], mapping: Mapping[str, str], counted: Set[str] 
         if name not in known:
             raise ColumnError(f"--map {name}: the table has no such column (has: {', '.join(known)})")
     found = {name: mapped(name, roles[name], counted) if name in roles else guessed(name) for name in known}
-    devices = [column for column in found.values() if column and column.role == "device"]
-    for spare in devices[1:]:  # the first one names the device
-        found[spare.name] = None
     found |= {column.name: column for column in _beside(found.values())}
     return {name: column for name, column in found.items() if column and column.role != "ignore"}
 
@@ -238,10 +265,11 @@ def _said(column: Column, word: str, text: str, counted: Set[str]) -> Column:
 
 def guessed(name: str) -> Column | None:
     """The meaning of a column by its name alone; None where it is unknown."""
-    words = _of_values(_words(name))
+    plain = _SIZE.sub(" ", name)
+    words = _of_values(_words(plain))
     title = " ".join(words)
-    unit = _unit(name, words) or next((UNIT_WORDS.get(word) for word in words[-1:] if words != _words(name)), None)
-    if (_MEASURED | _DESCRIBED | _PARTS) & set(words) or _PER_PART.search(name) or _is_ratio(words):
+    unit = _unit(plain, words) or next((UNIT_WORDS.get(word) for word in words[-1:] if words != _words(plain)), None)
+    if (_MEASURED | _DESCRIBED | _PARTS | _UNRATED) & set(words) or _PER_PART.search(name) or _is_ratio(words):
         return None
     if re.search(r"/\s*(w|watts?|\$|usd)\b", name.lower()) or ("per" in words and not {"clk", "cycle"} & set(words)):
         return None  # an efficiency or a price
@@ -254,6 +282,8 @@ def guessed(name: str) -> Column | None:
     unit = f"{unit}/s" if role == "bandwidth" and unit in _CAPACITIES else unit  # memory_bandwidth_tb
     column = Column(name, role, _precision(words), subject=_subject(role, title), unit=unit)
     column = replace(column, vector=_vector(words), sparse=_sparse(words), either=_either(name, column.precision))
+    if (column.precision, column.vector) == ("fp32", False):  # of units without FP32, it is what they round FP32 to
+        column = replace(column, either="tf32")
     return column if role != "count" or column.subject else None
 
 
@@ -296,9 +326,11 @@ def remarked(column: Column, remark: str) -> Column:
 
 
 def _about_row(words: list[str], unit: str | None) -> str | None:
-    """The role of a column that says something about its row: device, precision, unit or sparsity."""
-    if words and words[0] in _DEVICE and len(words) <= 2 and set(words) <= {*_DEVICE, "id"}:
+    """The role of a column that says something about its row: device, their number, precision, unit or sparsity."""
+    if words and set(words) <= _DEVICE | _SPELT_OUT and set(words) & _DEVICE and words != ["id"] and len(words) <= 3:
         return "device"
+    if _is_number(set(words)) and not unit:
+        return "number"
     if words and words[-1] in ("precision", "dtype", "datatype", "format"):
         return "precision"
     if words == ["unit"]:
@@ -306,6 +338,12 @@ def _about_row(words: list[str], unit: str | None) -> str | None:
     if {"sparsity", "sparse"} & set(words) and not unit and not _precision(words) and "peak" not in words:
         return "sparsity"
     return None
+
+
+def _is_number(words: Set[str]) -> bool:
+    """Whether a column gives the number of devices of its row: `Num GPUs`, `device_count`, `gpus`."""
+    several = _SEVERAL & words or (_WHOLE & words and {"count", "num", "qty", "quantity"} & words)
+    return bool(several) and words <= _SEVERAL | _WHOLE | _NUMBERED
 
 
 def _role(words: list[str], title: str, unit: str | None) -> str | None:
@@ -324,7 +362,8 @@ def _subject(role: str, title: str) -> str | None:
     if role == "count":
         return next((unit for words, unit in _COUNTED.items() if f" {words} " in f" {title} "), None)
     if role == "clock":
-        return "base" if "base" in title else "boost"
+        said = {"base": "base", "boost": "boost", "max": "boost", "turbo": "boost"}
+        return next((clock for word, clock in said.items() if word in title.split()), None)
     return None
 
 
@@ -355,6 +394,11 @@ def said_precision(text: str) -> tuple[str | None, bool | None, bool | None]:
     """Parse `fp16_vector` into precision, whether of vector lanes, whether sparse; None for what is missing."""
     words = _words(text)
     return _precision(words), _vector(words), _sparse(words)
+
+
+def is_one_precision(text: str) -> bool:
+    """Whether a text is a precision and nothing else: `FP16`, unlike `FP16 Tensor` and `FP16/FP32`."""
+    return re.sub(r"[^a-z0-9]", "", text.lower()) in PRECISION_WORDS
 
 
 def said_sparsity(text: str) -> bool | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pytest_rooflint.audit.cells import quantity_of
 from pytest_rooflint.audit.columns import guessed, is_device_word
 from pytest_rooflint.audit.rows import NAME, Cell, IsDevice, Row
 from rooflint.base import strict_json, strict_yaml
@@ -77,7 +78,8 @@ class _Reader:
                     yield {NAME: Cell(name, line), label: self._cell(path, node)}
                 yield from ({NAME: Cell(name, line), **row} for row in self._listed({name: node}, path[:-1]))
             elif name is not None:
-                yield {NAME: Cell(name, line), label: self._cell(path, node)}
+                cell = self._cell(path, node)
+                yield {NAME: Cell(name, line), quantity_of(cell.text) if label == "value" else label: cell}
             return
         variants = {key for key, child in node.items() if name and isinstance(child, dict) and self._is_of(name, key)}
         for key in variants:

@@ -1,10 +1,19 @@
-"""Rows of a table: texts by column, each with its line."""
+"""Rows of a table: texts by column, each with its line, and what a row states for all of its figures."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from pytest_rooflint.audit.cells import is_unit_of
+from pytest_rooflint.audit.columns import Column, is_one_precision, said_precision, said_sparsity
+from rooflint.diagnosis.figures import QUANTITIES
+from rooflint.hardware.names import Meaning
 
 NAME = "device"
 """Name of the column of devices where the format has none: keys of a mapping, names in source code."""
+
+
+DIGITS_OF_NUMBER = 4
+"""Digits of the largest number of devices that a row may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,3 +30,65 @@ class Cell:
 Row = Mapping[str, Cell]
 #: Whether a text names a device.
 IsDevice = Callable[[str], bool]
+
+
+def named_by(row: Row, known: Mapping[str, Column]) -> Cell | None:
+    """The cell of a row that names its device."""
+    return next((row[name] for name, column in known.items() if column.role == "device" and name in row), None)
+
+
+def of_number(meaning: Meaning, row: Row, known: Mapping[str, Column]) -> Meaning:
+    """The meaning of a name, with the number of devices that its row gives in a column of its own."""
+    texts = [row[name].text for name, column in known.items() if column.role == "number" and name in row]
+    number = int(texts[0]) if texts and texts[0].isdecimal() and len(texts[0]) <= DIGITS_OF_NUMBER else 1
+    return replace(meaning, times=number) if meaning.times == 1 and number > 1 else meaning
+
+
+def with_tensor_rows(column: Column, rows: Iterable[Row]) -> Column:
+    """A column of precisions with those that some rows give of tensor cores: a plain `FP16` beside them is of lanes."""
+    if column.role != "precision":
+        return column
+    said = [said_precision(row[column.name].text) for row in rows if column.name in row]
+    return replace(column, beside=tuple({precision for precision, vector, _ in said if precision and vector is False}))
+
+
+def stated_by(row: Row, known: Mapping[str, Column]) -> Column:
+    """What a row states for all its figures: precision, lanes, sparsity, unit."""
+    context = Column("", "peak")
+    for name, column in known.items():
+        if name not in row:
+            continue
+        if column.role == "precision":
+            precision, vector, sparse = said_precision(row[name].text)
+            if vector is None and precision in column.beside and is_one_precision(row[name].text):
+                vector = True
+            context = replace(context, precision=precision or row[name].text.lower(), vector=vector, sparse=sparse)
+        if column.role == "sparsity":
+            context = replace(context, sparse=said_sparsity(row[name].text))
+        if column.role == "unit":
+            context = replace(context, unit=row[name].text)
+    return context
+
+
+def in_unit(unit: str | None, row: Row, known: Mapping[str, Column]) -> list[str]:
+    """Columns that the unit of a row holds for: those of its quantity, else all that have a unit and do not say it."""
+    if unit is None:
+        return []
+    bare = [
+        name
+        for name, column in known.items()
+        if name in row and column.role in QUANTITIES and column.role != "count" and not column.unit
+    ]
+    return [name for name in bare if is_unit_of(unit, known[name].role)] or bare
+
+
+def merged_with(column: Column, row: Column) -> Column:
+    """The column, completed by its row; the column takes precedence."""
+    if (row.precision, row.vector, row.sparse) == (None, None, None):
+        return column
+    return replace(
+        column,
+        precision=column.precision or row.precision,
+        vector=column.vector if column.vector is not None else row.vector,
+        sparse=column.sparse if column.sparse is not None else row.sparse,
+    )

@@ -16,6 +16,7 @@ MOST_ALIKE = 50
 _SETTLED = frozenset({"right", "rounded", "disputed", "ambiguous"})
 _POINT_ZERO = re.compile(r"(\d+)\.(0+)(?:\s*[A-Za-z][A-Za-z/]*)?")
 """A number without decimals, as programs write it, and its unit."""
+SPARSE = "sparse for dense"
 LONG = 3
 """Digits before the point with which `.0` does not count by itself."""
 
@@ -35,7 +36,11 @@ def consistent(findings: Iterable[Finding]) -> list[Finding]:
 
 def _explained_alike(finding: Finding, shared: set[str], wrong: Sequence[Finding]) -> Finding:
     if shared:
-        return _ranked(finding, shared)
+        first = finding.explanations[0]
+        other = next((one for one in finding.explanations if one.error == SPARSE), None)
+        # twice as much is sparse where a unit has sparsity, whatever else of the device is doubled
+        is_double = "op counted twice" in shared and first.error in (SPARSE, "op counted twice")
+        return _ranked(finding, {SPARSE} if is_double and other and other.error not in shared else shared)
     ratios = (other.ratio / finding.ratio for other in wrong if other.ratio and finding.ratio)
     alike = sum(abs(ratio - 1) <= FLOOR for ratio in ratios)
     if finding.explanations or alike < MANY:

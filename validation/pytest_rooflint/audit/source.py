@@ -30,6 +30,7 @@ SHORTEST_NAME = 3
 """Characters of a name that is a device by itself within what is about another; `t4` and `m1` are variables too."""
 _WORD = re.compile(r"[A-Za-z0-9.]+")
 _NUMBER = re.compile(r"\W{0,2}\d")
+_URL = re.compile(r"https?://\S+")
 _FOR_TOOLS = re.compile(r"#\s*(noqa|type:|pragma|pylint|fmt:|isort)", re.IGNORECASE)
 _COMPARED = frozenset({"than", "vs", "versus", "relative", "issue", "like"})
 """Words of comments that name a device beside the one that the figure is of."""
@@ -90,8 +91,12 @@ class _Reader:
 
     def statements(self, body: Iterable[ast.stmt], place: _Place) -> None:
         """Read statements in their order."""
-        for statement in body:
-            self.statement(statement, place)
+        above, end = "", 0
+        for statement in body:  # a comment above some lines heads all of them
+            own = self._remark(statement)
+            above = own if self._is_headed(statement) else above if statement.lineno == end + 1 else ""
+            self.statement(statement, place if own or not above else replace(place, remark=above))
+            end = statement.end_lineno or 0
 
     def statement(self, node: ast.stmt, place: _Place) -> None:
         """Read one statement and what is in it."""
@@ -354,6 +359,9 @@ class _Reader:
             return place
         return self._of_device(device, line, place)
 
+    def _is_headed(self, node: ast.stmt) -> bool:
+        return -(node.lineno - 1) in self.comments and node.lineno not in self.comments
+
     def _remark(self, node: ast.stmt) -> str:
         """The comment that stands on the first line of a statement, else those on the lines above it."""
         above, line = [], node.lineno - 1
@@ -392,7 +400,7 @@ def _comments(text: str) -> Iterator[tuple[int, str]]:
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT and not _FOR_TOOLS.match(token.string):
             alone = not token.line[: token.start[1]].strip()
-            yield (-token.start[0] if alone else token.start[0]), token.string.lstrip("#: ")
+            yield (-token.start[0] if alone else token.start[0]), _URL.sub("", token.string.lstrip("#: "))
 
 
 def _bound(tree: ast.Module) -> Counter[str]:
