@@ -293,6 +293,19 @@ class Replay(Record):
     figures: list[Figure]
 
 
+class Underived(Record):
+    """A figure that a replayed document prints and that its assumptions do not give."""
+
+    group: str
+    """Title of the replay that lists it."""
+    printed: str
+    document: str | None
+    where: str | None
+    why: str
+    file: str
+    line: int
+
+
 # ---- the whole
 
 
@@ -338,6 +351,8 @@ class Evidence(Record):
     devices: list[Device]
     coverage: list[Cell]
     replays: list[Replay]
+    underived: list[Underived] = Field(default_factory=list)
+    """Figures of the replayed documents that have no claim, each with the reason."""
     power: Power | None = None
     measured: Measured | None = None
     silicon: Silicon | None = None

@@ -111,6 +111,8 @@ class CostSpec(Strict):
     rent: list[RentSpec] = Field(default_factory=list)
     purchase: list[PurchaseSpec] = Field(default_factory=list)
     embodied: list[EmbodiedSpec] = Field(default_factory=list)
+    unsold: Text | None = None
+    """Why there is no price to buy it; shown where one is asked for."""
 
 
 class PricesSpec(SourcedSpec):

@@ -27,6 +27,10 @@ NEAR_YEARS = 3
 """Prices further apart in time are not compared: a P100 fell from 10 500 to 1100 USD in six years."""
 
 
+SHARES = ("kit", "server share")
+"""What a device is bought as where it is not sold alone, the smaller first."""
+
+
 class NoPriceError(RooflintError):
     """A price that is not known; the message has the device and the conditions."""
 
@@ -55,9 +59,10 @@ class Price:
 
     @property
     def citation(self) -> str:
-        """`3.22 USD/h, 2025-03-03, Epoch AI …, row 17 (read)`."""
+        """`3.22 USD/h, 2025-03-03, Epoch AI …, row 17 (read)`; a kit or a share of a server is named as one."""
         source = self.fact.source
-        return f"{self.fact.display}, {self.date}, {source.document}, {self.fact.where} ({source.grade})"
+        display = f"{self.fact.display} ({self.terms})" if self.terms in SHARES else self.fact.display
+        return f"{display}, {self.date}, {source.document}, {self.fact.where} ({source.grade})"
 
 
 @dataclass(frozen=True)
@@ -81,9 +86,19 @@ class Prices:
         return _on_terms("on demand", known, f"price per hour of {device}, terms on demand", having)
 
     def purchases(self, device: str) -> list[Price]:
-        """Prices to buy the device alone, in the same order. Raises as `rents` does."""
+        """Prices to buy the device, in the same order: alone, else in a kit, else as its share of a server.
+
+        Raises as `rents` does.
+        """
         known = self.known(device, "purchase")
-        return _on_terms("device", known, f"purchase price of {device}, as device", {one.terms for one in known})
+        sold_as = next((terms for terms in ("device", *SHARES) if any(one.terms == terms for one in known)), "device")
+        return _on_terms(sold_as, known, f"purchase price of {device}{self._why_unsold(device)}", set())
+
+    def _why_unsold(self, device: str) -> str:
+        """The reason of the first root that gives one, in brackets."""
+        files = (file for layer in self.layered.layers() for file in layer)
+        reasons = (cost.unsold for file in files if (cost := file.spec.devices.get(device)) and cost.unsold)
+        return next((f" ({reason})" for reason in reasons), "")
 
     def known(self, device: str, kind: Literal["rent", "purchase"]) -> list[Price]:
         """The prices of a device on all terms, in the same order. Raises UnknownDeviceError or InputError."""

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from rooflint_report.evidence import Replay
-from rooflint_report.sections.section import Anchors, Page
+from rooflint_report.evidence import Replay, Underived
+from rooflint_report.sections.section import Page
 
 
 @dataclass(frozen=True)
@@ -14,6 +14,8 @@ class Dispute:
     replayed: list[str]
     members: list[tuple[str, Replay]]
     documents: list[str]
+    underived: list[Underived]
+    """Figures of the same documents that their assumptions do not give."""
 
     def number(self, document: str) -> int:
         """Number a document in the list below the tables, from 1."""
@@ -25,14 +27,15 @@ def view(page: Page) -> list[Dispute] | None:
     groups: dict[str, list[Replay]] = {}
     for replay in page.evidence.replays:
         groups.setdefault(replay.group, []).append(replay)
-    return [_dispute(title, group, page.anchors) for title, group in groups.items()] or None
+    return [_dispute(title, group, page) for title, group in groups.items()] or None
 
 
-def _dispute(title: str, replays: list[Replay], anchors: Anchors) -> Dispute:
+def _dispute(title: str, replays: list[Replay], page: Page) -> Dispute:
     sources = [assumption.source for replay in replays for assumption in replay.assumptions]
     return Dispute(
         title=title,
         replayed=list(dict.fromkeys(replay.document for replay in replays if replay.document)),
-        members=[(anchors.new("replay", replay.id), replay) for replay in replays],
+        members=[(page.anchors.new("replay", replay.id), replay) for replay in replays],
         documents=list(dict.fromkeys(source.document for source in sources if source)),
+        underived=[one for one in page.evidence.underived if one.group == title],
     )

@@ -39,3 +39,17 @@ def test_documents_of_sourced_facts_are_numbered_from_one_and_listed_once(eviden
     (found,) = disputed.view(page(evidence, replays=[one, second]))
     assert found.documents == ["NVIDIA Jetson AGX Orin Series data sheet", "A second data sheet"]
     assert [found.number(document) for document in found.documents] == [1, 2]
+
+
+def test_figures_that_do_not_follow_stand_below_the_replay_of_their_title(evidence):
+    figure = {
+        "printed": "12.6 op/B",
+        "document": None,
+        "where": "p. 1",
+        "why": "31.2",
+        "file": "golden/x.yaml",
+        "line": 9,
+    }
+    mine, other = figure | {"group": "MLP 1024, batch 16, 30 W"}, figure | {"group": "Another"}
+    (found,) = disputed.view(page(evidence, underived=[mine, other]))
+    assert [one.group for one in found.underived] == ["MLP 1024, batch 16, 30 W"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pytest_rooflint.evidence.replays import replays
+from pytest_rooflint.evidence.replays import replays, underived
 from pytest_rooflint.evidence.verdicts import record
 from pytest_rooflint.suite.judge import brief
 
@@ -138,3 +138,20 @@ def test_what_cannot_be_assumed_is_a_row_with_the_reason(replayed):
 
 def test_a_file_whose_device_is_gone_has_no_replays(replayed):
     assert replayed(LOG.replace("acme/k1", "acme/k9")) == {}
+
+
+def test_a_figure_that_does_not_follow_names_its_document_its_place_and_the_reason(acme):
+    listed = (
+        "underived:\n  - {printed: 9 us, where: p. 7, why: no rule}\n  - {printed: 8 us, source: log, why: chosen}\n"
+    )
+    acme.write("golden/old.yaml", LOG + listed)
+    (golden,) = acme.suite().goldens()
+    first, second = underived(golden)
+    assert (first.group, first.printed, first.document, first.where, first.why) == (
+        "An old log",
+        "9 us",
+        "An old log",
+        "p. 7",
+        "no rule",
+    )
+    assert second.line == first.line + 1

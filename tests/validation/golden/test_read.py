@@ -377,3 +377,21 @@ def test_a_reason_for_a_removed_claim_is_read_and_refused_where_the_claim_still_
         (5, "'count-core' is claimed in this file; remove it from 'removed', or the claim")
     ]
     assert refused("  - {tdp: rated, expect: 15.0 W}\n", head.replace("misprinted", "''"))[0][0] == 5
+
+
+CLAIM = "  - {peak: mac_array int8, expect: 32.8 TOP/s}\n"
+GIVEN = "given: {OLD: {hardware: acme/x1, unit: mac_array}}\n"
+
+
+@pytest.mark.parametrize(
+    ("below", "says"),
+    [
+        ("underived: [{printed: 5 us, why: no rule}]\n", "'underived' is for replays; add 'given:', or remove it"),
+        (f"{GIVEN}underived:\n  - {{printed: 5 us, why: no rule, source: log}}\n", "unknown source 'log' (listed: "),
+        (f"{GIVEN}underived:\n  - {{printed: 5 us}}\n", "underived.0.why"),
+    ],
+)
+def test_figures_that_do_not_follow_belong_to_a_replay_and_have_a_reason(refused, below, says):
+    ((line, message),) = refused(CLAIM + below)
+    assert says in message
+    assert line == 7 + below.count("\n") - 1

@@ -75,7 +75,8 @@ def in_label(table, label, old, new):
         ("T4", "vector_share: [0.2", "vector_share: [0.3", {"combined_power-T4", "tdp_ratio-T4"}),
         # the documented rate
         ("H100", "fp16: [256 MAC", "fp16: [512 MAC", {
-            "tensor_power-H100", "combined_power-H100", "tdp_ratio-H100", "tdp_margin-H100", ORDER}),
+            "tensor_power-H100", "combined_power-H100", "tdp_ratio-H100", "tdp_margin-H100", ORDER,
+            "macs_per_clock-H100-by-accounting"}),
         # the documented lanes: 35 W of CUDA cores, of which a fifth counts
         ("A100", "per_group: [128", "per_group: [64", {"vector_power-A100", "combined_power-A100", "tdp_ratio-A100"}),
         # the TDP of the SXM2 module

@@ -5,14 +5,14 @@ documented facts, for comparison.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from pytest_rooflint.claims.obtained import REFUTED, check_refuted, order
 from pytest_rooflint.golden import replay
 from pytest_rooflint.golden.historical import CountedPower
-from pytest_rooflint.golden.kinds import STORAGE, WORKLOAD, Claim, ClaimError, Context, Kind, Obtained
-from pytest_rooflint.golden.replay import Assumed, NotGivenError, subject_of
+from pytest_rooflint.golden.kinds import STORAGE, WORKLOAD, Claim, ClaimError, Context, Kind, Obtained, article
+from pytest_rooflint.golden.replay import Assumed, NotGivenError, is_ratio, subject_of
 from rooflint.base import units
 from rooflint.base.precision import rate_unit
 from rooflint.base.units import Dimension, format_quantity
@@ -75,7 +75,7 @@ def _vector_ops_per_s(assumed: Assumed) -> float:
 
 # ---- the claim
 
-_ORDER = re.compile(r"\S+ \S+( < \S+)*")
+_SUBJECT = re.compile(r"\S+ \S+(( < \S+)*| / \S+)")
 
 #: Figures of a device alone.
 OF_DEVICE: dict[str, tuple[Dimension, Callable[[Assumed, str], float]]] = {
@@ -88,6 +88,7 @@ OF_DEVICE: dict[str, tuple[Dimension, Callable[[Assumed, str], float]]] = {
         ),
     ),
     "tops_per_w": (units.OPS_PER_J, lambda assumed, precision: assumed.peak_ops_per_s(precision) / assumed.tdp_w),
+    "macs_per_clock": (units.DIMENSIONLESS, lambda assumed, precision: assumed.macs_per_clock(precision)),
     "tensor_power": (units.WATTS, tensor_w),
     "vector_power": (units.WATTS, vector_w),
     "combined_power": (units.WATTS, combined_w),
@@ -98,11 +99,17 @@ OF_DEVICE: dict[str, tuple[Dimension, Callable[[Assumed, str], float]]] = {
 #: Figures that need a workload.
 OF_ESTIMATE: dict[str, tuple[Dimension, Callable[[Estimate], float]]] = {
     "latency": (units.SECONDS, lambda estimate: estimate.latency_s),
+    "ops": (units.OPS, lambda estimate: float(estimate.ops.sum())),
     "throughput": (units.HERTZ, lambda estimate: 1 / estimate.latency_s),
     "efficiency": (units.DIMENSIONLESS, lambda estimate: estimate.efficiency),
+    "unattained": (units.DIMENSIONLESS, lambda estimate: 1 - estimate.efficiency),
     "intensity": (units.OPS_PER_BYTE, lambda estimate: estimate.intensity_ops_per_byte),
     "memory_time": (units.SECONDS, lambda estimate: float(estimate.memory_s.sum())),
     "compute_time": (units.SECONDS, lambda estimate: float(estimate.compute_s.sum())),
+    "slowdown": (
+        units.DIMENSIONLESS,
+        lambda estimate: float(estimate.memory_s.sum() / estimate.compute_s.sum()),
+    ),
     "attained": (units.OPS_PER_S, lambda estimate: estimate.efficiency * estimate.peak_ops_per_s),
     "bandwidth_efficiency": (
         units.DIMENSIONLESS,
@@ -137,26 +144,37 @@ def check_figure(claim: Claim) -> None:
     if not claim.given:
         raise ClaimError("a figure needs assumptions under 'given:'; this file has none")
     known, (name, labels) = _dimensions(), subject_of(claim)
-    readable = _ORDER.fullmatch(claim.subject) and len(set(labels)) == len(labels)
+    readable = _SUBJECT.fullmatch(claim.subject) and len(set(labels)) == len(labels)
     if not readable or name not in known or not set(labels) <= set(claim.given):
         raise ClaimError(
             f"want one of {', '.join(known)}, then one of the labels {', '.join(claim.given)} or several with '<' "
-            f"between them; found '{claim.subject}'"
+            f"between them, or two with '/'; found '{claim.subject}'"
         )
     check_refuted(claim)
     if claim.option("compute") is None:
         raise ClaimError("a figure needs 'compute:', the precision that it was printed for")
-    if claim.expectation and claim.expectation.dimension != known[name]:
-        raise ClaimError(f"expect: '{claim.expectation.text}' is not a {name}")
+    wanted = units.DIMENSIONLESS if is_ratio(claim) else known[name]
+    if claim.expectation and claim.expectation.dimension != wanted:
+        raise ClaimError(f"expect: '{claim.expectation.text}' is not {article('ratio' if is_ratio(claim) else name)}")
 
 
 def obtain_figure(claim: Claim, context: Context) -> Obtained:
-    """Compute it under the assumptions; of several labels, compare neighbours."""
+    """Compute it under the assumptions; of several labels, compare neighbours, or divide the first by the second."""
     name, labels = subject_of(claim)
     assumed, precision = replay.assumed(claim, context), str(claim.option("compute"))
     found = [_value(name, assumed[label], claim, context) for label in labels]
     values = [value for value, _ in found]
     dimension, first = _dimensions()[name], assumed[labels[0]]
+    if is_ratio(claim):
+        formula = " / ".join(_shown(name, value, precision) for value in values)
+        return Obtained(
+            values[0] / values[1],
+            units.DIMENSIONLESS,
+            formula,
+            written=_times,
+            hardware=first.hardware,
+            precision=precision,
+        )
     rising = all(low < high for low, high in pairwise(values))
     holds, expected = order(claim, rising)
     shown = [f"{label} {_shown(name, value, precision)}" for label, value in zip(labels, values, strict=True)]
@@ -189,12 +207,16 @@ def _value(name: str, assumed: Assumed, claim: Claim, context: Context) -> tuple
     return OF_ESTIMATE[name][1](estimate), _said(estimate)
 
 
+def _times(value: float) -> str:
+    return f"{value:.2f}×"
+
+
 def _shown(name: str, value: float, precision: str) -> str:
     dimension = _dimensions()[name]
-    if name in ("units", "blocks"):
-        return f"{value:g}"
-    if name in ("tdp_ratio", "tdp_margin"):
-        return f"{value:.2f}×"
+    if name in ("units", "blocks", "macs_per_clock"):
+        return f"{value:.0f}"
+    if name in ("tdp_ratio", "tdp_margin", "slowdown"):
+        return _times(value)
     if dimension == units.HERTZ:
         return f"{value:.1f} inferences/s"
     if dimension == units.DIMENSIONLESS:
@@ -229,7 +251,8 @@ def sourced(
     if name in OF_DEVICE:
         value = OF_DEVICE[name][1](documented, meant)
     elif name in OF_ESTIMATE:
-        value = OF_ESTIMATE[name][1](documented.sourced_estimate(workload(), meant))
+        one = documented if assumed.formulas.measured_s is None else assumed  # whose peak was measured, too
+        value = OF_ESTIMATE[name][1](one.sourced_estimate(workload(), meant))
     elif name in OF_ALLOCATION:
         value, _ = documented.laid_out(name, workload(), meant)
     elif name == "tops_per_w_attained":
@@ -240,6 +263,19 @@ def sourced(
         found = predict(assumed.sourced, workload(), energies, Setting(meant, launch=FREE))
         value = found.energy_j if name == "energy" else found.power_w
     return _shown(name, value, meant), value
+
+
+def sourced_ratio(
+    name: str,
+    labels: Sequence[str],
+    assumed: Mapping[str, Assumed],
+    precision: str,
+    workload: Callable[[], Workload],
+    energies: Energies,
+) -> tuple[str | None, float | None]:
+    """The figure of the first label over that of the second by the documented facts; None where one is unknown."""
+    above, below = (sourced(name, assumed[label], precision, workload, energies)[1] for label in labels)
+    return (_times(above / below), above / below) if above and below else (None, None)
 
 
 def sourced_order(
@@ -258,7 +294,7 @@ def sourced_order(
 
 FIGURE = Kind(
     "figure",
-    "a figure that a document prints, recomputed under its assumptions, or the order of several labels by it",
+    "a figure that a document prints, recomputed under its assumptions; the order or the ratio of labels by it",
     obtain_figure,
     expects=lambda subject: "<" not in subject,
     scopes=(),

@@ -14,7 +14,7 @@ from typing import Any
 
 from pytest_rooflint.evidence.devices import device, power
 from pytest_rooflint.evidence.recordings import measured
-from pytest_rooflint.evidence.replays import replays
+from pytest_rooflint.evidence.replays import replays, underived
 from pytest_rooflint.evidence.silicon import KIND, silicon
 from pytest_rooflint.evidence.verdicts import places
 from pytest_rooflint.suite.suite import Suite
@@ -118,6 +118,7 @@ def build(
         devices=Each(len(hardware), shown),
         coverage=list(_coverage(briefs)),
         replays=[replay for one in suite.goldens() if one.spec.given for replay in replays(one, suite, kept)],
+        underived=[figure for one in suite.goldens() for figure in underived(one)],
         power=power(hardware, suite.registry),
         measured=measured(suite),
         silicon=silicon(suite, kept, hardware),

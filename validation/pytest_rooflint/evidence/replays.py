@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pytest_rooflint.claims import figure
 from pytest_rooflint.golden import replay
 from pytest_rooflint.golden.kinds import Claim, Golden
-from pytest_rooflint.golden.replay import Assumed, subject_of, uses
+from pytest_rooflint.golden.replay import Assumed, is_ratio, subject_of, uses
 from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import RooflintError, shown
 from rooflint.base.facts import Fact
@@ -16,7 +16,7 @@ from rooflint.diagnosis.causes import ratio_text
 from rooflint.energy.model import Energies
 from rooflint.hardware.device import Facts
 from rooflint.mapping.allocate import LAYOUTS
-from rooflint_report.evidence import Assumption, Figure, Replay
+from rooflint_report.evidence import Assumption, Figure, Replay, Underived
 from rooflint_report.verdicts import Source, Verdict
 
 
@@ -132,6 +132,21 @@ def replays(golden: Golden, suite: Suite, verdicts: Sequence[Verdict]) -> Iterat
         )
 
 
+def underived(golden: Golden) -> Iterator[Underived]:
+    """Each figure that a golden file lists as printed and not derivable."""
+    for position, one in enumerate(golden.spec.underived):
+        document = golden.spec.sources[one.source] if one.source else golden.spec.source
+        yield Underived(
+            group=golden.title or golden.file.stem,
+            printed=one.printed,
+            document=document.document if document else None,
+            where=one.where,
+            why=one.why,
+            file=shown(golden.file),
+            line=golden.document.line(("underived", position)),
+        )
+
+
 def _assumptions(golden: Golden, one: Assumed, suite: Suite) -> list[Assumption]:
     compute = golden.spec.compute or "fp32"
     try:
@@ -167,6 +182,9 @@ def _sourced_figure(claim: Claim, one: Assumed, suite: Suite) -> tuple[str | Non
         return None, None
     energies = Energies(Coefficients(suite.registry))
     try:
+        if is_ratio(claim):
+            assumed = replay.assumed(claim, suite)
+            return figure.sourced_ratio(name, labels, assumed, compute, lambda: suite.workload(claim), energies)
         if len(labels) > 1:
             assumed = replay.assumed(claim, suite)
             return figure.sourced_order(name, labels, assumed, compute, lambda: suite.workload(claim), energies), None

@@ -1,11 +1,12 @@
-"""Formulas of old documents that the model does not use: counted energy, counted power, slowed small kernels.
+"""Formulas of old documents that the model does not use: counted energy, power and work, slowed small kernels, …
 
 Only replays use them. Each parameter is cited like a fact; `PARAMETERS` lists the formulas with what they need.
 """
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from rooflint.base.units import (
     JOULES_PER_BYTE,
     JOULES_PER_OP,
     OPS,
+    SECONDS,
     Dimension,
     Quantity,
     UnitError,
@@ -27,6 +29,7 @@ from rooflint.base.units import (
     parse_quantity,
 )
 from rooflint.roofline import Estimate
+from rooflint.workloads.workload import Workload
 
 FACTORS: dict[str, Dimension] = dict.fromkeys(("circuit", "format", "overhead", "vector_share"), DIMENSIONLESS)
 """Parameters of `counted_power` besides the energies of the nodes."""
@@ -122,6 +125,32 @@ class SlowedEstimate(Estimate):
 
 
 @dataclass(frozen=True)
+class CountedWork:
+    """Work as another counter counts it: some kinds of ops alone, and a number of ops a MAC."""
+
+    per_mac: float
+    kinds: tuple[str, ...]
+    """Kinds of op that it knows."""
+
+    def ops(self, workload: Workload) -> NDArray[np.float64]:
+        """Of each op; zero for a kind that it does not know. Shape (ops,). [op]"""
+        counted = self.per_mac * workload.column("macs") + workload.column("other_ops")
+        return np.where(np.isin(workload.kinds, self.kinds), counted, 0.0)
+
+
+@dataclass(frozen=True)
+class MeasuredEstimate(Estimate):
+    """Work over a latency that the document measured."""
+
+    measured_s: float = math.nan
+
+    @property
+    def latency_s(self) -> float:
+        """As measured. [s]"""
+        return self.measured_s
+
+
+@dataclass(frozen=True)
 class Formulas:
     """The formulas that one label of a replay names, with their parameters."""
 
@@ -144,13 +173,41 @@ class Formulas:
         factors = {name: self.facts[f"counted_power.{name}"].value for name in FACTORS}
         return CountedPower(read_nodes(nodes.display), **factors)
 
+    @property
+    def work(self) -> CountedWork | None:
+        """The count of work, if the label has one."""
+        kinds = self.facts.get("counted_work.kinds")
+        if kinds is None:
+            return None
+        return CountedWork(self.facts["counted_work.per_mac"].value, tuple(kinds.display.split(", ")))
+
+    @property
+    def measured_s(self) -> float | None:
+        """The latency that the document measured, if the label has one. [s]"""
+        fact = self.facts.get("measured.latency")
+        return fact.value if fact else None
+
+    def units(self, ops: float) -> float | None:
+        """Units that a kernel with so many ops gets, if the label says so: the first step that it stays below."""
+        fact = self.facts.get("counted_units.units")
+        if fact is None:
+            return None
+        steps = read_steps(fact.display)
+        return next((units for limit, units in steps if ops < limit), steps[-1][1])
+
     def applied(self, estimate: Estimate) -> Estimate:
         """The estimate by these formulas."""
+        if self.measured_s is not None:
+            return MeasuredEstimate(**_fields(estimate), measured_s=self.measured_s)
         steps = self.facts.get("small_kernels.times")
         if steps is None:
             return estimate
         slowdown = SmallKernels(read_steps(steps.display)).slowdown(estimate.ops)
-        return SlowedEstimate(**vars(estimate), slowdown=slowdown)
+        return SlowedEstimate(**_fields(estimate), slowdown=slowdown)
+
+
+def _fields(estimate: Estimate) -> dict[str, Any]:
+    return {one.name: getattr(estimate, one.name) for one in fields(estimate)}
 
 
 def read_steps(text: str) -> tuple[tuple[float, float], ...]:
@@ -182,6 +239,12 @@ def _steps_quantity(text: str) -> Quantity:
     return Quantity(max(times for _, times in read_steps(text)), DIMENSIONLESS, text)
 
 
+def _kinds_quantity(text: str) -> Quantity:
+    if not re.fullmatch(r"\w+(, \w+)*", text):
+        raise ValueError(f"want kinds of op such as 'conv2d, linear'; found '{text}'")
+    return Quantity(float(len(text.split(", "))), DIMENSIONLESS, text)
+
+
 Reader = Callable[[str], Quantity]
 """Reads a parameter that has several values. Raises ValueError."""
 
@@ -189,6 +252,9 @@ Reader = Callable[[str], Quantity]
 PARAMETERS: dict[str, dict[str, Dimension | Reader]] = {
     "counted_energy": {"per_op": JOULES_PER_OP, "per_byte": JOULES_PER_BYTE, "idle_share": DIMENSIONLESS},
     "counted_power": {"per_op": nodes_quantity, **FACTORS},
+    "counted_units": {"units": _steps_quantity},
+    "counted_work": {"per_mac": DIMENSIONLESS, "kinds": _kinds_quantity},
+    "measured": {"latency": SECONDS},
     "small_kernels": {"times": _steps_quantity},
 }
 

@@ -36,7 +36,7 @@ def load(file: Path, text: str | None = None) -> Golden:
     refuse_empty(document)
     reader = _Reader(spec, document)
     claims = tuple(reader.claims())
-    reader.problems += [*_twice(claims), *_still_claimed(claims, document)]
+    reader.problems += [*_twice(claims), *_still_claimed(claims, document), *_underived(spec, document)]
     if reader.problems:
         raise InputError(reader.problems)
     return Golden(file, spec.title, spec, document, claims)
@@ -75,6 +75,17 @@ def _still_claimed(claims: tuple[Claim, ...], document: Document) -> Iterator[Pr
         if key in ids:
             message = f"'{key}' is claimed in this file; remove it from 'removed', or the claim"
             yield document.problem(("removed", key), message)
+
+
+def _underived(spec: GoldenSpec, document: Document) -> Iterator[Problem]:
+    if spec.underived and not spec.given:
+        yield document.problem(("underived",), "'underived' is for replays; add 'given:', or remove it")
+    for position, one in enumerate(spec.underived):
+        if one.source is not None and one.source not in spec.sources:
+            listed = ", ".join(spec.sources) or "none"
+            yield document.problem(
+                ("underived", position), f"underived: unknown source '{one.source}' (listed: {listed})"
+            )
 
 
 class _Reader:

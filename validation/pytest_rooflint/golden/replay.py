@@ -4,8 +4,9 @@ A replay puts the assumptions of a document (`given:`) on a copy of a device, so
 """
 
 import math
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -73,6 +74,12 @@ FULL = "full"
 _OF_FULL: dict[str, Callable[[Allocation], float]] = {
     "units": lambda allocation: float(allocation.total[0]),
     "utilization": lambda allocation: 1.0,
+}
+
+
+_OF_UNITS: dict[str, Callable[[float, float], float]] = {
+    "units": lambda taken, total: taken,
+    "utilization": lambda taken, total: taken / total,
 }
 
 
@@ -159,7 +166,13 @@ class Assumed:
             compute=compute,
             storage=str(self.conventions.get("storage", storage)),
         )
-        return self.formulas.applied(plain)
+        work = self.formulas.work
+        return self.formulas.applied(replace(plain, ops=work.ops(workload)) if work else plain)
+
+    def macs_per_clock(self, precision: str) -> float:
+        """Multiply-accumulates of all assumed units in a clock. [MAC]"""
+        units = (self.hardware.unit(name) for name in self.units)
+        return sum(unit.count * unit.macs_per_clock(self.precision(precision)) for unit in units)
 
     @property
     def tdp_w(self) -> float:
@@ -183,6 +196,8 @@ class Assumed:
     def laid_out(self, figure: str, workload: Workload, compute: str) -> tuple[float, str]:
         """A figure of the workload's allocation to the assumed units, and why; several units are one array of tiles."""
         unit = self.hardware.unit(self.units[0]) if len(self.units) == 1 else None
+        if unit and figure in _OF_UNITS and (taken := self.formulas.units(float(workload.ops[0]))) is not None:
+            return _OF_UNITS[figure](taken, float(unit.groups)), f"{taken:g} units for {workload.ops[0]:g} op"
         full = self.layout == FULL
         layout = LAYOUTS[0] if full else self.layout
         allocation = allocate(self.hardware, workload, compute=self.precision(compute), unit=unit, layout=layout)
@@ -193,7 +208,13 @@ class Assumed:
         return float(values[op]), allocation.reason(op)
 
     def sourced_estimate(self, workload: Workload, compute: str) -> Estimate:
-        """The same workload on the documented device, stored in the precision of the arithmetic."""
+        """The same workload on the documented device, stored in the precision of the arithmetic.
+
+        A measured latency stays, and so does the peak that was measured beside it; only the work is the model's.
+        """
+        if self.formulas.measured_s is not None:
+            taken = self.estimate(workload, compute, compute)
+            return replace(taken, ops=workload.column("ops"))
         able = [self.sourced.units[name] for name in self.units if name in self.sourced.units]
         meant = self.precision(compute)
         best = max(able, key=lambda unit: unit.peak_ops_per_s(meant), default=None)
@@ -263,13 +284,21 @@ def _typed_peak(
     return Fact("peak", raw.quantity, sources[raw.source], raw.where, golden.file, golden.document.line(path))
 
 
+_SEPARATORS = re.compile(r" [</] ")
+
+
+def is_ratio(claim: Claim) -> bool:
+    """Whether it is about the figure of one label over that of another: `latency TPU / CPU`."""
+    return " / " in claim.subject
+
+
 def subject_of(claim: Claim) -> tuple[str, list[str]]:
     """The figure that a replayed claim is about, and its labels in order."""
-    words = claim.subject.replace("<", " ").split()
+    words = _SEPARATORS.sub(" ", claim.subject).split()
     named = words if claim.kind != "figure" else words[1:]
     return (words[0] if claim.kind == "figure" and words else claim.kind), named
 
 
 def uses(claim: Claim) -> list[str]:
     """The labels that a replayed claim is about."""
-    return [word for word in claim.subject.replace("<", " ").split() if word in claim.given]
+    return [word for word in _SEPARATORS.sub(" ", claim.subject).split() if word in claim.given]

@@ -131,6 +131,15 @@ class GivenSpec(Strict):
     why: dict[str, Text] = Field(default_factory=dict)
 
 
+class UnderivedSpec(Strict):
+    """A figure that a replayed document prints and that its assumptions do not give."""
+
+    printed: Text
+    where: Text | None = None
+    source: Word | None = None
+    why: Text
+
+
 class GoldenSpec(Strict):
     """golden/**/*.yaml: what others published or measured about one subject."""
 
@@ -148,6 +157,10 @@ class GoldenSpec(Strict):
     """Facts of the device, by path (`tdp at 30w`), that no claim from a second document guards; each with the reason.
     Without a device at the top of the file, the name of the fact's file comes first: `events/cpu events.retired`."""
     given: dict[Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")], GivenSpec] = Field(default_factory=dict)
+    underived: list[UnderivedSpec] = Field(
+        default_factory=list,
+        description="Figures of a replayed document without a claim: they do not follow from its assumptions",
+    )
     removed: dict[str, Text] = Field(
         default_factory=dict,
         description="Why a claim, a file or a recording is gone: its id, or its path from this folder, and the reason",
