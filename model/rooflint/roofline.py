@@ -6,13 +6,14 @@ CACM 52(4), 2009. doi:10.1145/1498765.1498785
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rooflint.hardware.device import ComputeUnit, Hardware, Memory, working_peak_ops_per_s
+from rooflint.workloads.reuse import bytes_from_memory
 from rooflint.workloads.stack import Numbers, Sums, whole
 from rooflint.workloads.workload import Workload, read_only
 
@@ -66,6 +67,7 @@ class Estimate:
     bandwidth_bytes_per_s: float
     ops: NDArray[np.float64]
     bytes_moved: NDArray[np.float64]
+    """By the memory; what a cache answers is not among it."""
     overhead_s: float
     """Per kernel. [s]"""
     launches: NDArray[np.float64]
@@ -143,6 +145,11 @@ class Estimate:
         return max(self.waits_s, key=lambda name: self.waits_s[name])
 
 
+def cache_bytes(hardware: Hardware) -> Numbers:
+    """Capacity of the largest cache or on-chip memory; 0 where none is known. [B]"""
+    return reduce(np.maximum, (fact.value for fact in hardware.caches.values()), 0.0)
+
+
 def estimate(
     hardware: Hardware,
     workload: Workload,
@@ -152,11 +159,13 @@ def estimate(
     unit: ComputeUnit | None = None,
     memory: Memory | None = None,
     overhead_s: float | None = None,
+    cached: bool = False,
 ) -> Estimate:
     """The plain roofline of a workload on a device.
 
     The peak is that of the units that work together in `compute`, unless one is named; `storage` is `compute` by
-    default. The launch overhead is the device's fact, or zero where it has none, unless one is given.
+    default. The launch overhead is the device's fact, or zero where it has none, unless one is given. Every byte comes
+    from memory, unless `cached`: then the device's largest cache keeps what it can between ops.
     Raises UnsupportedError where the device cannot compute in that precision or has no memory, UndisclosedError where
     a rate is not disclosed.
     """
@@ -168,6 +177,7 @@ def estimate(
         compute=compute,
         storage=storage or compute,
         overhead_s=overhead_s,
+        cache_bytes=cache_bytes(hardware) if cached else 0.0,
     )
 
 
@@ -180,8 +190,12 @@ def estimate_at(
     compute: str,
     storage: str,
     overhead_s: float | None = None,
+    cache_bytes: Numbers = 0.0,
 ) -> Estimate:
-    """The same under a given peak in op/s and bandwidth in B/s; the launch overhead is the device's unless given."""
+    """The same under a given peak in op/s and bandwidth in B/s; the launch overhead is the device's unless given.
+
+    `cache_bytes` is the capacity of a cache that keeps what it can between ops.
+    """
     fact = hardware.facts.get("launch_overhead")
     own = fact.value if fact else 0.0
     return Estimate(
@@ -192,7 +206,7 @@ def estimate_at(
         peak_ops_per_s=peak_ops_per_s,
         bandwidth_bytes_per_s=bandwidth_bytes_per_s,
         ops=workload.column("ops"),
-        bytes_moved=workload.bytes_moved(storage),
+        bytes_moved=bytes_from_memory(workload, storage, cache_bytes),
         overhead_s=own if overhead_s is None else overhead_s,
         launches=workload.column("repeats"),
     )

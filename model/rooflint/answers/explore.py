@@ -132,6 +132,7 @@ class ExploreRecord(Record):
     fused: bool
     launch: str
     fidelity: FidelityName
+    cached: bool
     parameters: list[ParameterRecord]
     space: str
     variants: int
@@ -190,6 +191,7 @@ def _record(found: Exploration, plotted: Sequence[Objective]) -> ExploreRecord:
         fused=setting.fuse,
         launch=setting.launch,
         fidelity=setting.fidelity,
+        cached=setting.cached,
         parameters=[_parameter(one.parameter, one.values) for one in design.space.axes],
         space=design.space.how,
         variants=len(design.space),

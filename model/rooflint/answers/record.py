@@ -32,6 +32,8 @@ class RunRecord(Strict):
     fused: bool
     launch: str
     fidelity: FidelityName
+    cached: bool
+    """Whether the largest cache keeps what it can from op to op."""
 
 
 def run_fields(batch: int, setting: Setting) -> dict[str, Any]:
@@ -43,6 +45,7 @@ def run_fields(batch: int, setting: Setting) -> dict[str, Any]:
         "fused": setting.fuse,
         "launch": setting.launch,
         "fidelity": setting.fidelity,
+        "cached": setting.cached,
     }
 
 
@@ -53,6 +56,7 @@ def run_text(batch: int | None, setting: Setting) -> str:
     parts.append("fused" if setting.fuse else "not fused")
     parts.append("no launch overhead" if setting.launch == FREE else f"{setting.launch} launches")
     parts += ["calibrated kernel times where available"] if setting.fidelity == SILICON else []
+    parts += [] if setting.cached else ["every byte from memory"]
     return ", ".join(parts)
 
 
@@ -248,7 +252,18 @@ def device_record(label: str, found: Prediction | None, refused: str) -> DeviceR
 # ---- the same as rows of a spreadsheet
 
 LISTING = (
-    *("device", "batch", "compute", "storage", "fused", "launch", "fidelity", "latency_s", "throughput_per_s"),
+    *(
+        "device",
+        "batch",
+        "compute",
+        "storage",
+        "fused",
+        "launch",
+        "fidelity",
+        "cached",
+        "latency_s",
+        "throughput_per_s",
+    ),
     *("energy_per_inference_j", "energy_complete", "power_w", "peak_memory_bytes", "fits", "utilization"),
     *("compute_efficiency", "bandwidth_efficiency", "bound", "not_supported"),
 )

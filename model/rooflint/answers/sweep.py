@@ -187,6 +187,7 @@ class SweepRecord(Record):
     fused: bool
     launch: str
     fidelity: FidelityName
+    cached: bool
     requirements: list[str]
     sweeps: list[DeviceSweepRecord | RefusedSweepRecord]
     pairing: list[PairRecord]
@@ -215,6 +216,7 @@ def _record(work: Workload, sweeps: Sequence[BatchSweep], wanted: Sequence[Requi
         fused=setting.fuse,
         launch=setting.launch,
         fidelity=setting.fidelity,
+        cached=setting.cached,
         requirements=[one.text for one in wanted],
         sweeps=[_swept(one, wanted) for one in sweeps],
         pairing=[_paired(able, found.batch) for found in (able[0].predictions if able else ())],

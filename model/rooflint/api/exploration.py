@@ -132,6 +132,7 @@ def explore(
     fuse: bool = False,
     launch: str = DEFAULT_LAUNCH,
     fidelity: str = ROOFLINE,
+    cached: bool = True,
     price: str = "",
     samples: int | None = None,
     seed: int = 0,
@@ -156,6 +157,7 @@ def explore(
         fuse: as in `predict`.
         launch: as in `predict`.
         fidelity: as in `predict`.
+        cached: as in `predict`.
         price: of the base, `2.5 USD/h` or `1500 USD`; by default the newest rent, else the newest purchase.
         samples: as many variants of a Latin hypercube instead of the grid.
         seed: of the samples.
@@ -168,7 +170,9 @@ def explore(
     """
     known, energies = context(specs)
     base = hardware_of(known, on, at)
-    runs = _runs(networks, batch, [setting(name, storage, fuse, launch, fidelity) for name in _listed(precision)])
+    runs = _runs(
+        networks, batch, [setting(name, storage, fuse, launch, fidelity, cached) for name in _listed(precision)]
+    )
     if not runs or not vary:
         raise RooflintError("want at least one fact to vary, one network, one precision and one batch")
     rate = _tariff(known, base, price)

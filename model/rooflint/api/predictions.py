@@ -179,6 +179,7 @@ def predict(
     fuse: bool = False,
     launch: str = DEFAULT_LAUNCH,
     fidelity: str = ROOFLINE,
+    cached: bool = True,
     at: str = "",
     specs: Specs = None,
 ) -> Prediction:
@@ -193,12 +194,13 @@ def predict(
         fuse: run element-wise ops in the kernels of their producers.
         launch: how kernels are launched: `stream`, `graph`, or `free` for no overhead.
         fidelity: `roofline`, or `silicon` for calibrated kernel times where the GPU has the facts that they need.
+        cached: let the largest cache keep what it can from op to op; otherwise every byte comes from memory.
         at: operating point, such as `30w`.
         specs: folders of specs, in front of the packaged ones.
 
     Raises RooflintError where the device does not compute in that precision, and for unknown names.
     """
-    chosen = setting(precision, storage, fuse, launch, fidelity)
+    chosen = setting(precision, storage, fuse, launch, fidelity, cached)
     known, energies = context(specs)
     found = prediction.predict(hardware_of(known, on, at), network(source).at_batch(batch), energies, chosen)
     return _as(Prediction, found, setting=chosen)
@@ -214,6 +216,7 @@ def compare(
     fuse: bool = False,
     launch: str = DEFAULT_LAUNCH,
     fidelity: str = ROOFLINE,
+    cached: bool = True,
     at: str = "",
     specs: Specs = None,
 ) -> Comparison:
@@ -222,7 +225,7 @@ def compare(
     A device that cannot run the network stays in the comparison, with the reason. Raises RooflintError for unknown
     names.
     """
-    chosen = setting(precision, storage, fuse, launch, fidelity)
+    chosen = setting(precision, storage, fuse, launch, fidelity, cached)
     known, energies = context(specs)
     asked = _all_hardware(known, on, at)
     work = network(source).at_batch(batch)
@@ -312,7 +315,12 @@ def generate(
 
 
 def setting(
-    precision: str, storage: str | None = None, fuse: bool = False, launch: str = "stream", fidelity: str = ROOFLINE
+    precision: str,
+    storage: str | None = None,
+    fuse: bool = False,
+    launch: str = "stream",
+    fidelity: str = ROOFLINE,
+    cached: bool = True,
 ) -> Setting:
     """How a network runs, from names. Raises RooflintError for an unknown one."""
     if launch not in (*MODES, FREE):
@@ -320,7 +328,7 @@ def setting(
     if fidelity not in FIDELITIES:
         raise RooflintError(f"unknown fidelity '{fidelity}' (known: {', '.join(FIDELITIES)})")
     kept = precision_named(storage).name if storage else None
-    return Setting(precision_named(precision).name, kept, fuse, launch, fidelity)
+    return Setting(precision_named(precision).name, kept, fuse, launch, fidelity, cached)
 
 
 def repeated_options(batch: int, chosen: Setting, at: str = "", tokens: Tokens | None = None) -> str:
@@ -336,7 +344,7 @@ def repeated_options(batch: int, chosen: Setting, at: str = "", tokens: Tokens |
         "--at": at,
     }
     typed = "".join(f" {name} {value}" for name, value in options.items() if value)
-    return typed + (" --fuse" if chosen.fuse else "")
+    return typed + (" --fuse" if chosen.fuse else "") + ("" if chosen.cached else " --uncached")
 
 
 def context(specs: Specs = None) -> tuple[Registry, Energies]:

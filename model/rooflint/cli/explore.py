@@ -46,6 +46,7 @@ def explore_command(
     fuse: options.Fuse = False,
     launch: options.Launch = "stream",
     fidelity: options.Fidelity = "roofline",
+    cached: options.Cached = True,
     price: Annotated[
         str, typer.Option(help="Price of the base, such as '2.5 USD/h' or '1500 USD'; by default the newest known.")
     ] = "",
@@ -72,8 +73,8 @@ def explore_command(
     found = explore(
         base, _varied(vary), networks,
         minimise=minimise, maximise=maximise, require=require, precision=precision, batch=batches_of(batch, "--batch"),
-        storage=storage, fuse=fuse, launch=launch, fidelity=fidelity, price=price, samples=samples, seed=seed, at=at,
-        specs=specs, announce=_announce, workers=Workers(jobs, dask, ray),
+        storage=storage, fuse=fuse, launch=launch, fidelity=fidelity, cached=cached, price=price, samples=samples,
+        seed=seed, at=at, specs=specs, announce=_announce, workers=Workers(jobs, dask, ray),
     )  # fmt: skip
     deliver(found.answer(plot), form, output)
     for variant, file in wanted:

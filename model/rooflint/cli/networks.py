@@ -37,6 +37,7 @@ def analyze_command(
     fuse: options.Fuse = False,
     launch: options.Launch = "stream",
     fidelity: options.Fidelity = "roofline",
+    cached: options.Cached = True,
     region: Annotated[
         str, typer.Option(help="Place of the grid, for its carbon: a country, gcp/us-central1, world.")
     ] = "world",
@@ -59,7 +60,7 @@ def analyze_command(
     def predicted(samples: int) -> api.Prediction:
         return api.predict(
             work, device, precision=precision, batch=samples, storage=storage, fuse=fuse, launch=launch,
-            fidelity=fidelity, at=at, specs=specs,
+            fidelity=fidelity, cached=cached, at=at, specs=specs,
         )  # fmt: skip
 
     found = predicted(batch)
@@ -87,6 +88,7 @@ def compare_command(
     fuse: options.Fuse = False,
     launch: options.Launch = "stream",
     fidelity: options.Fidelity = "roofline",
+    cached: options.Cached = True,
     level: Annotated[
         Level, typer.Option("--level", "-l", help="Level of detail: per device, or per kernel.")
     ] = Level.summary,
@@ -124,8 +126,8 @@ def compare_command(
         return
     found = api.compare(
         api.network(network, shape=shape_of(shape), prompt=prompt, past=past), hardware or explain,
-        precision=precision, batch=batch, storage=storage, fuse=fuse, launch=launch, fidelity=fidelity, at=at,
-        specs=specs,
+        precision=precision, batch=batch, storage=storage, fuse=fuse, launch=launch, fidelity=fidelity,
+        cached=cached, at=at, specs=specs,
     )  # fmt: skip
     if sort or top:
         found = found.sorted_by(sort or "energy", top)
@@ -183,6 +185,7 @@ def models_command(
     fuse: options.Fuse = False,
     launch: options.Launch = "stream",
     fidelity: options.Fidelity = "roofline",
+    cached: options.Cached = True,
     form: options.Format = "",
     output: options.Output = None,
     specs: Specs = None,
@@ -190,7 +193,7 @@ def models_command(
     """Latency, energy, memory and units of many networks on one device."""
     from rooflint.answers.sweep import models_answer  # noqa: PLC0415
 
-    setting = api.setting(precision, storage, fuse, launch, fidelity)
+    setting = api.setting(precision, storage, fuse, launch, fidelity, cached)
     known, energies = api.context(specs)
     hardware = select_device(known, device, at)
     found: list[tuple[str, Contender]] = []
@@ -220,6 +223,7 @@ def sweep_command(
     fuse: options.Fuse = False,
     launch: options.Launch = "stream",
     fidelity: options.Fidelity = "roofline",
+    cached: options.Cached = True,
     require: Annotated[str, typer.Option(help="Bounds that the best batch must meet, such as latency<10ms.")] = "",
     shape: options.Shape = "",
     prompt: options.Prompt = None,
@@ -232,7 +236,9 @@ def sweep_command(
     from rooflint.answers.sweep import sweep_answer  # noqa: PLC0415
 
     settings = [
-        api.setting(name.strip(), storage, fuse, launch, fidelity) for name in precision.split(",") if name.strip()
+        api.setting(name.strip(), storage, fuse, launch, fidelity, cached)
+        for name in precision.split(",")
+        if name.strip()
     ]
     wanted = requirements(require)
     known, energies = api.context(specs)

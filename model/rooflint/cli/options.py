@@ -42,6 +42,12 @@ Launch = Annotated[str, typer.Option("--launch", help=f"Kernel launch mode: {', 
 Fidelity = Annotated[
     str, typer.Option("--fidelity", help="roofline, or silicon: calibrated kernel times, for GPUs that have the facts.")
 ]
+Cached = Annotated[
+    bool,
+    typer.Option(
+        "--cached/--uncached", help="Let the largest cache keep what it can from op to op, or move every byte."
+    ),
+]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Processes on this machine; 0 is one per core.", min=0)]
 Dask = Annotated[str, typer.Option("--dask", help="Dask scheduler to run on instead, such as tcp://host:8786.")]
 Ray = Annotated[str, typer.Option("--ray", help="Ray cluster to run on instead: ray://host:10001, or auto.")]

@@ -131,15 +131,19 @@ def energy_of(
     energies: Energies,
     *,
     storage: str,
+    moved: NDArray[np.float64] | None = None,
 ) -> Energy:
     """The energy of a workload; `latency_s` is that of each op, allocation and workload are of the same ops.
+
+    `moved` are the bytes that the memory outside of the chip moves; all that the ops read and write if None.
 
     Raises EnergyError or UnknownCoefficientError, either with the device's id, where a coefficient is not known.
     """
     model = EnergyModel(hardware, energies, allocation.compute, storage)
     inside = chip_bytes(allocation, work, storage)
     try:
-        terms = [*_compute(model, work), *_memory(model, work, inside)]
+        moved = work.bytes_moved(storage) if moved is None else moved
+        terms = [*_compute(model, work), *_memory(model, work, inside, moved)]
     except UnknownCoefficientError as error:
         raise UnknownCoefficientError(f"{hardware.id}: {error}") from error
     left_out = []
@@ -161,10 +165,11 @@ def _compute(model: EnergyModel, work: Workload) -> Iterator[Term]:
     yield Term("datapath", "compute", ops, "op", model.node.datapath(model.compute, circuit))
 
 
-def _memory(model: EnergyModel, work: Workload, inside: NDArray[np.float64]) -> Iterator[Term]:
+def _memory(
+    model: EnergyModel, work: Workload, inside: NDArray[np.float64], moved: NDArray[np.float64]
+) -> Iterator[Term]:
     hardware, storage = model.hardware, model.storage
     outside = hardware.main_memory()
-    moved = work.bytes_moved(storage)
     yield Term("off-chip memory", "memory", moved, "B", model.energies.access(outside.name))
     yield Term("on-chip memory", "memory", inside, "B", model.node.sram(LARGE_ARRAY))
     if hardware.traits.is_cores:

@@ -214,7 +214,7 @@ class Attention(OfSequences):
     def time(self, work: Work, chip: Chip, constants: Constants, gap_s: float | None = 0.0) -> Times:
         """One kernel."""
         computed = computed_s(work.sizes, chip, constants, causal=self.causal)
-        streamed = stream.bytes_s(self.bytes_moved(work), chip, constants.stream, warm=work.warm)
+        streamed = stream.work_bytes_s(self.bytes_moved(work), work, chip, constants.stream)
         floor = np.full((1, len(computed)), stream.launch_s(chip, constants.prefill))
         return Times(computed, streamed, np.hypot(computed, streamed), floor)
 

@@ -293,7 +293,7 @@ class WinogradConvolution(Convolution):
     def _fused(self, work: Work, chip: Chip, constants: Constants) -> Times:
         here = self.products(chip, constants)
         compute = fused_compute_s(work.sizes, chip, here, element_bytes=work.element_bytes)
-        memory = memory_s(self.bytes_moved(work), 1.0, chip, here)
+        memory = memory_s(self.bytes_moved(work), 1.0 if work.missed is None else work.missed, chip, here)
         launch = np.full((FUSED_KERNELS, len(compute)), gemm.launch_s(chip, here))
         return Times(compute, memory, gemm.overlapped_s(compute, memory, here), launch)
 

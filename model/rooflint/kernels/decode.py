@@ -97,7 +97,7 @@ class Decode(OfSequences):
 
     def time(self, work: Work, chip: Chip, constants: Constants, gap_s: float | None = 0.0) -> Times:
         """All parts of the cache, and what combines them."""
-        streamed = stream.bytes_s(self.bytes_moved(work), chip, constants.stream, warm=work.warm)
+        streamed = stream.work_bytes_s(self.bytes_moved(work), work, chip, constants.stream)
         alone = work_s(work.sizes, np.zeros_like(streamed), chip, constants)
         floor = np.full((1, len(streamed)), stream.launch_s(chip, constants.decode))
         return Times(alone, streamed, work_s(work.sizes, streamed, chip, constants), floor)
@@ -105,7 +105,7 @@ class Decode(OfSequences):
     def terms(self, work: Work, chip: Chip, constants: Constants) -> Terms:
         """What the best number of parts does, bytes, the reduction and the launch."""
         some = work.sizes
-        memory = stream.bytes_s(self.bytes_moved(work), chip, constants.stream, warm=work.warm)
+        memory = stream.work_bytes_s(self.bytes_moved(work), work, chip, constants.stream)
         unfilled = replace(constants, decode=replace(constants.decode, block_clocks=0.0))
         parts = np.array([part_s(some, split, chip, constants) for split in SPLITS])
         loops = np.array([part_s(some, split, chip, unfilled) for split in SPLITS])

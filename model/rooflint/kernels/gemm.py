@@ -84,9 +84,15 @@ class Memory(NamedTuple):
     """Of all bytes, from memory or from L2. [s]"""
 
 
-def memory(bytes_moved: Numbers, working_set_bytes: Numbers, chip: Chip, constants: Products) -> Memory:
-    """Of products that touch so much before the same weights come again."""
-    miss = miss_share(working_set_bytes, chip, constants)
+def memory(
+    bytes_moved: Numbers,
+    working_set_bytes: Numbers,
+    chip: Chip,
+    constants: Products,
+    missed: Numbers | None = None,
+) -> Memory:
+    """Of products that touch so much before the same weights come again, or that miss a known share of their bytes."""
+    miss = miss_share(working_set_bytes, chip, constants) if missed is None else missed
     dram = dram_bytes_per_s(chip, constants)
     return Memory(bytes_moved, miss, split_s(bytes_moved, miss, dram, hits_bytes_per_s(chip, constants)))
 

@@ -42,6 +42,8 @@ class Work:
     """Of an element in `bytes_moved`; None: element_bytes. [B]"""
     ops: Numbers | None = None
     """With what joined the kernel; None: those of the op itself. [op]"""
+    missed: Numbers | None = None
+    """Share of its bytes that L2 does not answer, as ops before it left them; None: as `copies` say. [1]"""
 
     @property
     def warm(self) -> bool:
@@ -52,8 +54,8 @@ class Work:
         """Some of the ops, by position or by a mask."""
         sizes = None if self.sizes is None else type(self.sizes)(*(column[rows] for column in self.sizes))
         copies = self.copies[rows] if isinstance(self.copies, np.ndarray) else self.copies
-        moved, ops = (None if one is None else one[rows] for one in (self.bytes_moved, self.ops))
-        return replace(self, sizes=sizes, copies=copies, bytes_moved=moved, ops=ops)
+        moved, ops, missed = (None if one is None else one[rows] for one in (self.bytes_moved, self.ops, self.missed))
+        return replace(self, sizes=sizes, copies=copies, bytes_moved=moved, ops=ops, missed=missed)
 
 
 class Times(NamedTuple):

@@ -22,9 +22,10 @@ from rooflint.kernels.convolution import Sizes, WinogradConvolution, applies
 from rooflint.kernels.dispatch import kernel_for
 from rooflint.kernels.kernel import Kernel, Work, peak_ops_per_s
 from rooflint.kernels.products import Gemm
-from rooflint.kernels.shapes import Numbers, shapes
+from rooflint.kernels.shapes import Numbers, miss_share, shapes
 from rooflint.roofline import Estimate, kernel_time_s
 from rooflint.workloads.ops import ATTENTIONS, FUSES, MOVES, POOLS, REDUCTIONS, Window
+from rooflint.workloads.reuse import kept_elements, reuse
 from rooflint.workloads.workload import Workload
 
 ModelName = Literal["product", "convolution", "attention", "decode", "stream", "roofline"]
@@ -81,6 +82,8 @@ class SiliconEstimate(Estimate):
     shared: Constants
     launch_gap_s: float | None
     """What its way of launching is published to cost; None where launches are free. [s]"""
+    cached: bool
+    """Whether L2 keeps what it can from op to op."""
     models: NDArray[np.str_]
     rows: tuple["Rows", ...]
     """The same ops by model, with what each is asked."""
@@ -171,35 +174,46 @@ class SiliconEstimate(Estimate):
         """The same run on another chip, launched in the same way."""
         plain = Estimate(**{field.name: getattr(self, field.name) for field in fields(Estimate)})
         roof = replace(plain, peak_ops_per_s=peak_ops_per_s(chip), bandwidth_bytes_per_s=chip.bandwidth_bytes_per_s)
-        return on_silicon(roof, self.run, chip, self.shared, self.launch_gap_s)
+        return on_silicon(roof, self.run, chip, self.shared, self.launch_gap_s, cached=self.cached)
 
 
 def on_silicon(
-    plain: Estimate, run: Workload, chip: Chip, shared: Constants, launch_gap_s: float | None
+    plain: Estimate,
+    run: Workload,
+    chip: Chip,
+    shared: Constants,
+    launch_gap_s: float | None,
+    *,
+    cached: bool = True,
 ) -> SiliconEstimate:
     """The same ops on silicon; `plain` is the roofline of `run` on that chip in the same precisions.
 
-    Nothing is left in L2 by the op before: every byte comes from memory.
+    L2 still has what was touched shortly before, by the same constants as for a product that is repeated; nothing if
+    not `cached`.
     """
-    rows = tuple(rows_of(plain, run, chip))
+    touched = run.bytes_moved(plain.storage)
+    missed = missed_share(run, plain.storage, chip, shared) if cached else np.ones(len(run))
+    from_memory = touched * missed
+    rows = tuple(rows_of(plain, run, chip, missed))
     alone, streamed, together, launched = (np.zeros(len(run.op_names)) for _ in range(4))
     for some in rows:
         times = some.kernel.time(some.work, chip, shared, launch_gap_s)
         # what joined a kernel, and the softmax of a sequence, are ops of the row that no formula counts
         least = some.kernel.least_s(some.work, chip)
         repeats = plain.launches[some.ops]
-        moved = plain.bytes_moved[some.ops] / repeats / chip.bandwidth_bytes_per_s
+        moved = from_memory[some.ops] / repeats / chip.bandwidth_bytes_per_s
         alone[some.ops] = repeats * np.maximum(times.compute_s, least)
         streamed[some.ops] = repeats * np.maximum(times.memory_s, moved)
         together[some.ops] = repeats * np.maximum(times.together_s, np.maximum(least, moved))
         launched[some.ops] = repeats * times.launch_s(launch_gap_s)
     same = {field.name: getattr(plain, field.name) for field in fields(Estimate)}
     return SiliconEstimate(
-        **same | {"overhead_s": launch_gap_s or 0.0},
+        **same | {"overhead_s": launch_gap_s or 0.0, "bytes_moved": from_memory},
         run=run,
         chip=chip,
         shared=shared,
         launch_gap_s=launch_gap_s,
+        cached=cached,
         models=models_of(run),
         rows=rows,
         alone_s=alone,
@@ -207,6 +221,17 @@ def on_silicon(
         together_s=together,
         launched_s=launched,
     )
+
+
+def missed_share(run: Workload, storage: str, chip: Chip, shared: Constants) -> Numbers:
+    """Share of the bytes of each op that L2 does not answer, by what was touched since they were. Shape (ops,). [1]"""
+    width, found = bytes_per_element(storage), reuse(run)
+    of_reads, of_weights = (
+        miss_share(np.maximum(width * since, 1.0), chip, shared.products) for since in (found.distance, found.of_pass)
+    )
+    touched = np.asarray(run.elements_in + run.elements_weight + run.elements_out, np.float64)
+    share = np.divide(kept_elements(run, of_reads, of_weights), touched, out=np.zeros_like(touched), where=touched > 0)
+    return np.asarray(1 - np.minimum(share, 1.0))
 
 
 def roofline_s(ops: Numbers, bytes_moved: Numbers, chip: Chip) -> Numbers:
@@ -274,9 +299,9 @@ PREFILL = {"causal": True, "append_bytes": ELEMENT_BYTES}
 """What the kernel of a causal sequence is asked: it was measured with keys and values in bf16 that it appends."""
 
 
-def rows_of(plain: Estimate, run: Workload, chip: Chip) -> Iterator[Rows]:
-    """All ops of a run, by kernel model, with what each is asked on a chip."""
-    stored = bytes_per_element(plain.storage)
+def rows_of(plain: Estimate, run: Workload, chip: Chip, missed: Numbers) -> Iterator[Rows]:
+    """All ops of a run, by kernel model, with what each is asked on a chip; L2 misses a share of the bytes of each."""
+    touched, stored = run.bytes_moved(plain.storage), bytes_per_element(plain.storage)
     for model, ops, sizes, carried in groups_of(run):
         options = PREFILL if run.kinds[ops[0]] == "causal_attention" else {}
         kernel = kernel_for(OP_OF.get(model, model), plain.compute, chip, carried=carried, **options)
@@ -285,7 +310,12 @@ def rows_of(plain: Estimate, run: Workload, chip: Chip) -> Iterator[Rows]:
         width = width if kernel.topic in OWN_WIDTH else max(width, stored)
         once = plain.launches[ops]
         work = Work(
-            sizes, width, bytes_moved=plain.bytes_moved[ops] / once, stored_bytes=stored, ops=plain.ops[ops] / once
+            sizes,
+            width,
+            bytes_moved=touched[ops] / once,
+            stored_bytes=stored,
+            ops=plain.ops[ops] / once,
+            missed=missed[ops],
         )
         yield Rows(ops, model, kernel, work)
 

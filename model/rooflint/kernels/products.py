@@ -121,7 +121,7 @@ class Gemm(Kernel):
         return {name: np.array([float(np.sum(row.get(name, 0.0))) for row in rows]) for name in names}
 
     def _memory(self, work: Work, chip: Chip, here: Products) -> gemm.Memory:
-        return gemm.memory(self.bytes_moved(work), self.working_set_bytes(work), chip, here)
+        return gemm.memory(self.bytes_moved(work), self.working_set_bytes(work), chip, here, work.missed)
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,13 @@ def bytes_s(bytes_moved: Numbers, chip: Chip, constants: Ramp, *, warm: bool) ->
     return memory_s(bytes_moved, miss, chip, constants)
 
 
+def work_bytes_s(bytes_moved: Numbers, work: Work, chip: Chip, constants: Ramp) -> Numbers:
+    """The same for the bytes of some work, which says what L2 still has of them. [s]"""
+    if work.missed is None:
+        return bytes_s(bytes_moved, chip, constants, warm=work.warm)
+    return memory_s(bytes_moved, work.missed, chip, constants)
+
+
 def launch_s(chip: Chip, constants: Ramp | Prefill | Decode) -> float:
     """From one kernel of a graph to the next, beside its work. [s]"""
     return constants.launch_clocks * chip.clock_s
@@ -70,7 +77,7 @@ class Stream(Kernel):
 
     def time(self, work: Work, chip: Chip, constants: Constants, gap_s: float | None = 0.0) -> Times:
         """One kernel; what it computes runs beside its bytes."""
-        moved = bytes_s(self.bytes_moved(work), chip, constants.stream, warm=work.warm)
+        moved = work_bytes_s(self.bytes_moved(work), work, chip, constants.stream)
         computed = self.least_s(work, chip) + np.zeros_like(moved)
         floor = np.full((1, len(moved)), launch_s(chip, constants.stream))
         return Times(computed, moved, np.maximum(computed, moved), floor)
@@ -126,7 +133,8 @@ class Other(Kernel):
 
     def time(self, work: Work, chip: Chip, constants: Constants, gap_s: float | None = 0.0) -> Times:
         """At full bandwidth."""
-        moved = self.bytes_moved(work) / chip.bandwidth_bytes_per_s
+        missed = 1.0 if work.missed is None else work.missed
+        moved = self.bytes_moved(work) * missed / chip.bandwidth_bytes_per_s
         computed = self.least_s(work, chip) + np.zeros_like(moved)
         floor = np.full((1, len(moved)), launch_s(chip, constants.stream))
         return Times(computed, moved, np.maximum(computed, moved), floor)

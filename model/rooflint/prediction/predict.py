@@ -23,7 +23,7 @@ from rooflint.hardware.device import Hardware, peak_ops_per_s, working_units
 from rooflint.kernels.chip import MissingFactError, chip_of
 from rooflint.mapping.allocate import allocate_to
 from rooflint.mapping.allocation import Allocation
-from rooflint.roofline import Estimate, estimate, estimate_at, kernel_time_s
+from rooflint.roofline import Estimate, cache_bytes, estimate, estimate_at, kernel_time_s
 from rooflint.workloads.stack import Numbers, Sums, whole
 from rooflint.workloads.workload import Footprint, Workload, footprint
 
@@ -325,6 +325,8 @@ class Setting:
     """How kernels are launched: `stream`, `graph`, another mode of specs/launches.yaml, or `free` for no overhead."""
     fidelity: str = ROOFLINE
     """Whose times: those of the `roofline`, or of `silicon` where the device has all that they need."""
+    cached: bool = True
+    """Whether the device's largest cache keeps what it can from op to op; otherwise every byte comes from memory."""
 
 
 def predict(hardware: Hardware, work: Workload, energies: Energies, setting: Setting) -> Prediction:
@@ -346,6 +348,7 @@ def predict(hardware: Hardware, work: Workload, energies: Energies, setting: Set
         compute=compute,
         storage=storage or compute,
         overhead_s=overhead.typical if overhead else 0.0,
+        cache_bytes=cache_bytes(hardware) if setting.cached else 0.0,
     )
     reasons: dict[str, str] = {}
     if setting.fidelity == SILICON:
@@ -359,7 +362,9 @@ def predict(hardware: Hardware, work: Workload, energies: Energies, setting: Set
     def spent() -> Energy:
         if allocation is None:
             raise NotKnownError(reasons["allocation"])
-        return energy_of(hardware, run, allocation, times.kernel_s, energies, storage=times.storage)
+        return energy_of(
+            hardware, run, allocation, times.kernel_s, energies, storage=times.storage, moved=times.bytes_moved
+        )
 
     energy = _or_reason(reasons, "energy", spent)
     floors = times.is_calibrated and overhead is None
@@ -389,7 +394,7 @@ def _on_silicon(
 
     gap_s = None if setting.launch == FREE else plain.overhead_s
     chip = chip_of(hardware, setting.compute, energies.coefficients.launches())
-    return on_silicon(plain, run, chip, energies.silicon, gap_s)
+    return on_silicon(plain, run, chip, energies.silicon, gap_s, cached=setting.cached)
 
 
 def _launch_reason(

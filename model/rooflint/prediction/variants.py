@@ -46,6 +46,7 @@ RATES = (
     "memories.*.bandwidth",
     "memories.*.bus",
     "memories.*.pin_rate",
+    "caches.*.capacity",
     "tdp",
     "powers.*",
     "launch_overhead",

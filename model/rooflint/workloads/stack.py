@@ -129,6 +129,7 @@ def stacked(tables: Sequence[Workload]) -> Stack:
         fixed_batch="it is a stack of tables",
         flow=None,
         stacks_rows=tuple(rows for table in tables for rows in table.gets_rows.tolist()),
+        tables=tuple(tables),
     )
     return Stack(tuple(tables), work)
 

@@ -69,6 +69,8 @@ class Workload:
     """Of a network that works on sequences, and was made for so many."""
     remake: Callable[[int], "Workload"] | None = None
     """Makes the table for another batch, where it is more than this one scaled: more tokens hit more experts."""
+    tables: "tuple[Workload, ...]" = ()
+    """Whose rows these are, in a stack; empty for a network."""
 
     def __post_init__(self) -> None:
         columns = {quantity: _counts(quantity, getattr(self, quantity)) for quantity in QUANTITIES}

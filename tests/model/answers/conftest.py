@@ -26,6 +26,11 @@ def comparison() -> Callable[..., Comparison]:
         *devices: str, batch: int = 1, compute: str = "bf16", work: str = "resnet18", **setting: Any
     ) -> Comparison:
         network = load_workload(f"torchvision/{work}").at_batch(batch)
-        return compare([REGISTRY.get(device) for device in devices], network, ENERGIES, Setting(compute, **setting))
+        return compare(
+            [REGISTRY.get(device) for device in devices],
+            network,
+            ENERGIES,
+            Setting(compute, **{"cached": False, **setting}),
+        )
 
     return compared

@@ -320,7 +320,7 @@ def section(found, heading):
 def test_an_answer_is_headed_by_the_network_the_devices_and_the_setting(comparison):
     told = answer(comparison(*FOUR), Question())
     assert told.title == "torchvision/resnet18 on 4 devices"
-    assert told.subtitle == "batch 1, bf16, not fused, stream launches; roofline latency"
+    assert told.subtitle == "batch 1, bf16, not fused, stream launches, every byte from memory; roofline latency"
     single = answer(comparison(FOUR[1], batch=8, fidelity="silicon"), Question())
     assert single.title == "torchvision/resnet18 on 1 device"
     assert single.subtitle.endswith("; calibrated latency where available")

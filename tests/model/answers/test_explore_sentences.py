@@ -16,7 +16,16 @@ SQUARE = mlp([1024, 1024], batch=1024, bias=False)
 def explored(vary=None, *, work=SQUARE, minimise=("latency", "memory.bandwidth"), launch="free", **options):
     vary = vary or {"memory.bandwidth": "100:300GB/s:5"}
     batch = options.pop("batch", work.batch)
-    return explore("t4", vary, work, minimise=minimise, launch=launch, precision="fp16", batch=batch, **options)
+    return explore(
+        "t4",
+        vary,
+        work,
+        minimise=minimise,
+        launch=launch,
+        precision="fp16",
+        batch=batch,
+        **{"cached": False, **options},
+    )
 
 
 def section(answer, heading):

@@ -50,7 +50,7 @@ def test_a_trade_off_names_both_and_both_factors(comparison):
 def test_a_lead_of_nearly_nothing_is_told_in_percent():
     devices = [REGISTRY.get("nvidia/jetson-agx-orin-64gb"), REGISTRY.get("nvidia/jetson-agx-orin-64gb").at("30w")]
     work = load_workload("torchvision/mobilenet_v2")
-    found = compare(devices, work, ENERGIES, Setting("int8", fuse=True))
+    found = compare(devices, work, ENERGIES, Setting("int8", fuse=True, cached=False))
     full, gated = (one.prediction.latency_s for one in found.able)
     assert 1 < gated / full < 1.05
     assert any(f"by {100 * (gated / full - 1):.2g} % in latency" in message for message in insights(found))
@@ -118,7 +118,12 @@ def test_silicon_that_decides_is_told_with_who_would_win_by_the_roofline(compari
 
 
 def contender(device, batch=1, **setting):
-    return contend(REGISTRY.get(device), RESNET.at_batch(batch), ENERGIES, Setting(**{"compute": "bf16", **setting}))
+    return contend(
+        REGISTRY.get(device),
+        RESNET.at_batch(batch),
+        ENERGIES,
+        Setting(**{"compute": "bf16", "cached": False, **setting}),
+    )
 
 
 GPU, TPU = contender("nvidia/h100-sxm5-80gb"), contender("google/tpu-v4")
@@ -231,7 +236,7 @@ PRODUCTS = mlp([1024, 1024, 1024]).at_batch(256)
 
 
 def small(device, compute="fp16", **setting):
-    return contend(REGISTRY.get(device), PRODUCTS, ENERGIES, Setting(compute, **setting))
+    return contend(REGISTRY.get(device), PRODUCTS, ENERGIES, Setting(compute, **{"cached": False, **setting}))
 
 
 def test_a_latency_is_explained_by_the_bandwidth_where_both_wait_for_memory():
@@ -308,7 +313,9 @@ def test_on_silicon_the_chips_are_exchanged_figure_by_figure():
 
 def test_two_devices_whose_published_ranges_overlap_are_told_so():
     told = insights(
-        compare([REGISTRY.get(f"nvidia/{one}") for one in ("t4", "l4")], PRODUCTS, ENERGIES, Setting("fp16"))
+        compare(
+            [REGISTRY.get(f"nvidia/{one}") for one in ("t4", "l4")], PRODUCTS, ENERGIES, Setting("fp16", cached=False)
+        )
     )
     assert told[:4] == (
         "trade-off: l4 takes 1/1.7 of the energy of t4, which is 1.05 × as fast",
@@ -324,7 +331,7 @@ def test_two_devices_whose_published_ranges_overlap_are_told_so():
 def test_flags_of_more_than_twelve_devices_are_counted(number):
     t4 = REGISTRY.get("nvidia/t4")
     devices = [replace(t4, id=f"nvidia/t4-{place}") for place in range(number)]
-    told = insights(compare(devices, PRODUCTS, ENERGIES, Setting("fp16")))
+    told = insights(compare(devices, PRODUCTS, ENERGIES, Setting("fp16", cached=False)))
     counted = "13 of 13 devices have the red flag 'power'; see rooflint analyze"
     assert (counted in told) is (number == 13)
     assert any("it could not hold this rate" in one for one in told) is (number == 12)

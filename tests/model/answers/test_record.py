@@ -39,6 +39,7 @@ def test_a_setting_is_said_in_words(batch, setting, said):
 def test_a_setting_is_recorded_with_the_storage_that_follows_from_it():
     assert run_fields(8, Setting("int8", fuse=True)) == {
         "batch": 8, "compute": "int8", "storage": "int8", "fused": True, "launch": "stream", "fidelity": "roofline",
+        "cached": True,
     }  # fmt: skip
     assert run_fields(1, Setting("int8", storage="fp32"))["storage"] == "fp32"
 

@@ -20,7 +20,7 @@ RESNET = load_workload("torchvision/resnet18")
 
 
 def swept(*devices, batches=(1, 4, 16, 64), compute=("bf16",)):
-    settings = [Setting(name, fuse=True) for name in compute]
+    settings = [Setting(name, fuse=True, cached=False) for name in compute]
     return sweep([REGISTRY.get(device) for device in devices], RESNET, ENERGIES, settings, batches)
 
 
@@ -72,7 +72,7 @@ def test_a_device_that_cannot_run_it_has_a_row_with_its_precision():
 def test_models_count_what_is_flagged():
     device = REGISTRY.get("google/tpu-v4")
     names = ("mobilenet_v2", "resnet50", "vgg16")
-    setting = Setting("bf16", fuse=True)
+    setting = Setting("bf16", fuse=True, cached=False)
     works = [load_workload(f"torchvision/{name}").at_batch(64) for name in names]
     pairs = [(name, contend(device, work, ENERGIES, setting)) for name, work in zip(names, works, strict=True)]
     found = models_answer(pairs, setting, 64, ("nosuch is unknown",))
@@ -87,7 +87,7 @@ def test_models_count_what_is_flagged():
 
 
 def analyzed(device, compute="fp16", batch=8, work=RESNET):
-    setting = Setting(compute, fuse=True)
+    setting = Setting(compute, fuse=True, cached=False)
     one = contend(REGISTRY.get(device), work.at_batch(batch), ENERGIES, setting)
     single = predict(REGISTRY.get(device), work.at_batch(1), ENERGIES, setting)
     return one.prediction, analysis(one, setting, single, ())
@@ -146,7 +146,9 @@ PRODUCT = mlp([1024, 1024])
 
 
 def product_on(*devices, batches=(1, 64, 1024), wanted=""):
-    found = sweep([REGISTRY.get(device) for device in devices], PRODUCT, ENERGIES, [Setting("fp16")], batches)
+    found = sweep(
+        [REGISTRY.get(device) for device in devices], PRODUCT, ENERGIES, [Setting("fp16", cached=False)], batches
+    )
     return sweep_answer(PRODUCT, found, requirements(wanted) if wanted else ())
 
 
@@ -210,7 +212,7 @@ def test_curves_have_a_point_for_each_batch():
 
 def test_networks_on_a_device_are_listed_fastest_first_with_what_is_wrong_with_each():
     # 64² weights wait for their launch; 2 × 2048 × 4096² op take 1.055 ms; 2 × 2^34 B of weights do not fit 16 GB
-    t4, setting = REGISTRY.get("nvidia/t4"), Setting("fp16")
+    t4, setting = REGISTRY.get("nvidia/t4"), Setting("fp16", cached=False)
     works = {"huge": mlp([2**17, 2**17]), "large": mlp([4096, 4096]).at_batch(2048), "small": mlp([64, 64])}
     found = models_answer(
         [(name, contend(t4, work, ENERGIES, setting)) for name, work in works.items()], setting, 1, ()

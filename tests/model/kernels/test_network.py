@@ -78,12 +78,12 @@ def silicon(work, chip, gap_s=0.0, compute="bf16", storage="bf16"):
         gap_s or 0.0,
         np.ones(len(counted)),
     )
-    return plain, on_silicon(plain, work, chip, SHARED, gap_s)
+    return plain, on_silicon(plain, work, chip, SHARED, gap_s, cached=False)
 
 
 def prediction(device=H100, work="torchvision/resnet18", batch=1, **setting):
     rows = load_workload(work).at_batch(batch) if isinstance(work, str) else work
-    chosen = Setting(**{"compute": "bf16", "fidelity": "silicon", **setting})
+    chosen = Setting(**{"compute": "bf16", "fidelity": "silicon", "cached": False, **setting})
     return predict(REGISTRY.get(device), rows, ENERGIES, chosen)
 
 

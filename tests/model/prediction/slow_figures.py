@@ -2,14 +2,16 @@
 
 from math import ceil, isqrt, prod, sqrt
 
-from rooflint.base.precision import bytes_per_element, precision, tensor_bytes
+from tests.model.workloads.slow_reuse import slow_bytes
+
+from rooflint.base.precision import bytes_per_element, precision
 from rooflint.hardware.device import working_units
 
 TENSOR_TILES = [(256, 128), (128, 128), (128, 64), (64, 64)]
 VECTOR_TILES = [(128, 128), (128, 64), (64, 64), (64, 32)]
 
 
-def plain(hardware, table, compute, storage, overhead_s, each):
+def plain(hardware, table, compute, storage, overhead_s, each, *, cached):
     """Figures of one table by name; `each` has the energy of an event by the name of its term. [J]"""
     units = working_units(hardware, compute)
     peak = sum(
@@ -17,9 +19,9 @@ def plain(hardware, table, compute, storage, overhead_s, each):
     )
     bandwidth = max(one.bandwidth_bytes_per_s for one in hardware.memories.values() if one.has_bandwidth)
     found = dict.fromkeys(("latency_s", "compute_wait_s", "memory_wait_s", "launch_wait_s", "energy_j", "busy_s"), 0.0)
-    for op in table.rows():
+    cache = max((fact.value for fact in hardware.caches.values()), default=0) if cached else 0
+    for op, moved in zip(table.rows(), slow_bytes(table, storage, cache), strict=True):
         compute_s = (2 * op.macs + op.other_ops) / peak
-        moved = sum(tensor_bytes(part, storage) for part in (op.elements_in, op.elements_weight, op.elements_out))
         kernel_s = max(compute_s, moved / bandwidth) + overhead_s
         found["compute_wait_s" if compute_s >= moved / bandwidth else "memory_wait_s"] += kernel_s - overhead_s
         found["launch_wait_s"] += overhead_s

@@ -33,8 +33,8 @@ SQUARE = mlp([1024, 1024], batch=1024, bias=False)
 #: 2 MiB of weights and 4 kB for 2 MiOp: bound by memory.
 VECTOR = mlp([1024, 1024], batch=1, bias=False)
 
-FREE = Setting("fp16", launch="free")
-STREAM = Setting("fp16")
+FREE = Setting("fp16", launch="free", cached=False)
+STREAM = Setting("fp16", cached=False)
 
 
 def design(vary, minimise=("latency",), works=(SQUARE,), settings=(FREE,), base=T4, wanted="", rate=None):

@@ -34,7 +34,7 @@ def drawn(seed, count):
         device = draw.choice(devices[KINDS[len(found) % len(KINDS)]])
         point = draw.choice(list(device.points()))
         setting = Setting(draw.choice(["fp32", "bf16", "fp16", "int8"]), draw.choice([None, "fp16", "mxfp6"]))
-        setting = Setting(setting.compute, setting.storage, launch=draw.choice(["stream", "graph", "free"]))
+        setting = replace(setting, launch=draw.choice(["stream", "graph", "free"]), cached=draw.random() < 0.7)
         tables = [NETWORKS[draw.choice(SMALL)].at_batch(draw.choice([1, 3, 32])) for _ in range(3)]
         tables = [table.fused() if draw.random() < 0.5 else table for table in tables]
         try:
@@ -56,7 +56,7 @@ def test_tables_at_once_say_what_a_loop_over_their_ops_says(hardware, setting, t
         figures = dict(zip(QUANTITIES, column, strict=True))
         if one.has("allocation"):
             overhead_s = one.launch.typical if one.launch else 0.0
-            expected = plain(hardware, table, one.compute, one.storage, overhead_s, each)
+            expected = plain(hardware, table, one.compute, one.storage, overhead_s, each, cached=setting.cached)
             for name in ("latency_s", "compute_wait_s", "memory_wait_s", "launch_wait_s"):
                 assert figures[name] == pytest.approx(expected[name], rel=1e-11, abs=1e-18), name
             assert figures["utilization"] == pytest.approx(expected["busy_s"] / expected["latency_s"], rel=1e-11)

@@ -16,7 +16,7 @@ RESNET = load_workload("torchvision/resnet18")
 
 
 def prediction(device, batch=1, work=RESNET, compute="bf16", launch="stream"):
-    return predict(REGISTRY.get(device), work.at_batch(batch), ENERGIES, Setting(compute, launch=launch))
+    return predict(REGISTRY.get(device), work.at_batch(batch), ENERGIES, Setting(compute, launch=launch, cached=False))
 
 
 def test_batch_efficiency_is_one_where_a_batch_takes_as_long_as_a_sample():

@@ -22,7 +22,7 @@ SQUARE = mlp([1024, 1024], batch=1024, bias=False)
 
 
 def variants(varied, tables=(SQUARE,), base=T4, compute="fp16", **more):
-    return predict_variants(base, varied, tables, ENERGIES, Setting(compute, launch="free"), **more)
+    return predict_variants(base, varied, tables, ENERGIES, Setting(compute, launch="free", cached=False), **more)
 
 
 def test_a_memory_bound_product_waits_as_long_as_the_varied_bandwidth_says():
@@ -136,7 +136,10 @@ def test_variants_in_which_another_unit_or_memory_is_the_fastest_are_told_apart(
     varied = {"units.amx.clock": xeon.facts["units.amx.clock"].value * np.array([1.0, 0.01, 1.0])}
     assert [variant_of(xeon, varied, one).best_unit("int8").name for one in range(3)] == ["amx", "simd", "amx"]
     found = variants(varied, base=xeon, compute="int8")
-    alone = [predict(variant_of(xeon, varied, one), SQUARE, ENERGIES, Setting("int8", launch=FREE)) for one in range(3)]
+    alone = [
+        predict(variant_of(xeon, varied, one), SQUARE, ENERGIES, Setting("int8", launch=FREE, cached=False))
+        for one in range(3)
+    ]
     assert found.energy_j[0] == pytest.approx([one.energy_j for one in alone], **close)
     assert found.utilization[0] == pytest.approx([one.utilization for one in alone], **close)
     assert found.energy_j[0, 1] != found.energy_j[0, 0]

@@ -90,9 +90,9 @@ def test_latencies_come_first_and_of_each_kind_the_farthest_move():
 
 
 def test_twice_the_bandwidth_halves_what_only_waits_for_memory():
-    # 1024 × 1024 in int8 at batch 1: 2 op/B, far left of every breakpoint
+    # 4096 × 4096 in int8 at batch 1: 2 op/B, far left of every breakpoint; 16 MiB of weights pass 4 MiB of L2
     registry = Registry()
-    device, works = registry.get("nvidia/t4"), tables([mlp([1024, 1024])], ((1, False),))
+    device, works = registry.get("nvidia/t4"), tables([mlp([4096, 4096])], ((1, False),))
     bus = next(fact for path, fact in device.facts.items() if path.endswith(".bus"))
     energies = Energies(Coefficients(registry))
     old = record([device], works, energies, ["int8"])

@@ -5,6 +5,7 @@ A subject is a topic of the calibration (`held_out`), whose measurements are in 
 because it is a file of the goldens:
 
     prediction: published vidur-a40-llama2-7b        the whole table; with a regime only its rows
+    prediction: network mlperf-resnet50              a table of whole networks; `order` and `bound` are about all rows
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,10 +17,12 @@ import numpy as np
 from pytest_rooflint.claims import held_out
 from pytest_rooflint.claims.held_out import ROWS, SCORES, Subject, rows_of, scored, share
 from pytest_rooflint.golden.kinds import Claim, ClaimError, Context, Kind, Obtained, UnavailableError
+from pytest_rooflint.golden.workloads import build
 from rooflint.base.errors import shown
-from rooflint.base.units import SECONDS, format_quantity
+from rooflint.base.units import DIMENSIONLESS, SECONDS, format_quantity
 from rooflint.kernels.shapes import Numbers
-from rooflint_calibration import published
+from rooflint.prediction.predict import SILICON
+from rooflint_calibration import networks, published
 from rooflint_calibration.evaluation import score
 from rooflint_calibration.package import PUBLISHED, NotInstalledError
 from rooflint_calibration.published import Given, Published
@@ -35,7 +38,9 @@ def subjects() -> Mapping[str, Subject]:
     """Every subject by the first word of its claims."""
     known = f"a table of {PUBLISHED} and perhaps a regime ({', '.join(PRODUCT)})"
     tables = Subject(known, _table_and_regime, obtain_published, sampled=False)
-    return {name: held_out.subject(name) for name in TOPICS} | {"published": tables}
+    known = f"a table of {networks.FOLDER}, and perhaps {' or '.join(WHOLE)}"
+    whole = Subject(known, _network_and_part, obtain_network, sampled=False)
+    return {name: held_out.subject(name) for name in TOPICS} | {"published": tables, "network": whole}
 
 
 def parts(claim: Claim) -> tuple[str, str | None]:
@@ -151,6 +156,86 @@ def _us(seconds: Numbers, row: int) -> str:
 
 def _place(table: Published, row: int) -> str:
     return f"            {shown(table.file)}:{table.lines[row]}  {published.label(table, row)}"
+
+
+# ---- whole networks
+
+WHOLE: Mapping[str, Sequence[str]] = {"order": ("right",), "bound": ()}
+"""What may be claimed of all rows of a table of networks, with the bounds that it needs."""
+
+
+def _network_and_part(words: Sequence[str]) -> Sequence[str] | None:
+    """Both bounds of a table, or those of a part of what is claimed of it."""
+    if len(words) == 1:
+        return SCORES
+    return WHOLE.get(words[1]) if len(words) == 2 else None
+
+
+def obtain_network(claim: Claim, context: Context) -> Obtained:
+    """Predictions of whole networks beside published rates. Raises RooflintError, InputError or ClaimError."""
+    slug, part = (*claim.subject.split()[1:], "")[:2]
+    table = networks.find(slug, context.golden_roots)
+    work = build(table.spec.workload, context.registry.roots)
+    if part == "bound":
+        return _within_bound(table, networks.bound_s(table, work, context.registry))
+    predicted = networks.predicted_s(table, work, context.registry, SILICON)
+    if part == "order":
+        return _ordered(claim, table, predicted)
+    bound = networks.bound_s(table, work, context.registry)
+    obtained = scored(
+        claim,
+        score(predicted, table.seconds),
+        score(bound, table.seconds),
+        f"{len(table.seconds)} devices of {shown(table.file)}",
+        topic="network",
+        regime="all",
+        precision=table.spec.precision,
+        devices=[row.device for row in table.spec.rows],
+        table=slug,
+    )
+    worst = np.argsort(-np.abs(np.log(predicted / table.seconds)), kind="stable")[:WORST].tolist()
+    return replace(obtained, details="\n".join(_of_network(table, row, predicted) for row in worst))
+
+
+def _within_bound(table: networks.NetworkTable, bound_s: Numbers) -> Obtained:
+    """No published result is faster than the roofline with caches."""
+    share = bound_s / table.seconds
+    beaten = np.flatnonzero(share > 1).tolist()
+    return Obtained(
+        value=float(len(beaten)),
+        dimension=DIMENSIONLESS,
+        formula=f"{len(share)} devices of {shown(table.file)}; measured over bound: median {np.median(share):.1%}",
+        display=f"{len(beaten)} results are faster than the bound, the nearest attains {share.max():.1%} of it",
+        holds=not beaten,
+        expected="no result faster than the bound",
+        precision=table.spec.precision,
+        others=tuple(row.device for row in table.spec.rows),
+        details="\n".join(_of_network(table, row, bound_s) for row in beaten),
+    )
+
+
+def _ordered(claim: Claim, table: networks.NetworkTable, predicted_s: Numbers) -> Obtained:
+    """Pairs of devices with the faster one predicted."""
+    found, wanted = networks.order(predicted_s, table.seconds), share(claim, "right")
+    right = found.right / found.pairs
+    return Obtained(
+        value=right,
+        dimension=DIMENSIONLESS,
+        formula=f"{found.pairs} pairs of devices of {shown(table.file)}; Spearman {found.spearman:.3f}",
+        display=f"{right:.1%} of the faster devices predicted",
+        holds=right >= wanted,
+        expected=f"{wanted:.1%} or more of the faster devices predicted",
+        precision=table.spec.precision,
+        others=tuple(row.device for row in table.spec.rows),
+    )
+
+
+def _of_network(table: networks.NetworkTable, row: int, seconds: Numbers) -> str:
+    of = table.spec.rows[row]
+    return (
+        f"            {shown(table.file)}:{table.lines[row]}  {of.device}, batch {of.batch}: "
+        f"{_us(seconds, row)} a sample, published {_us(table.seconds, row)}"
+    )
 
 
 # ---- the kind

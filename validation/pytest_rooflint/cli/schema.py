@@ -25,6 +25,7 @@ from rooflint.kernels.constants import SiliconOpsSpec, SiliconSpec
 from rooflint.kernels.device_calibration import DeviceCalibrationSpec
 from rooflint.workloads.networks import NetworkSpec
 from rooflint_calibration.device_answer import DeviceCalibrationRecord
+from rooflint_calibration.networks import NetworkTableSpec
 from rooflint_calibration.published import PublishedSpec
 from rooflint_calibration.regressions import RegressionsRecord
 from rooflint_report.evidence import Evidence
@@ -63,6 +64,7 @@ _HARNESS: Mapping[str, type[BaseModel]] = {
     "calibrate_device": DeviceCalibrationRecord,
     "calibrate_regressions": RegressionsRecord,
     "evidence": Evidence,
+    "networks": NetworkTableSpec,
     "published": PublishedSpec,
     "measure_compare": ComparisonRecord,
     "measure_calibrate": MeasureCalibrationRecord,

@@ -1,7 +1,7 @@
 """Recordings and published tables as files: which device they are of, and the claims about them."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from pytest_rooflint.recordings.row import RecordedFile, Row
 from rooflint.base.errors import InputError, Problem, RooflintError, shown
 from rooflint.hardware.device import Hardware
 from rooflint.hardware.registry import Registry, UnknownDeviceError
-from rooflint_calibration import published
+from rooflint_calibration import networks, published
 from rooflint_measure import record
 from rooflint_measure.record import Machine
 
@@ -211,22 +211,42 @@ def _problems(device: str, file: Path, registry: Registry, claims: list[Claim]) 
 
 # ---- Published tables: each can be read, is of a known device, and has a claim about it
 
-TABLE_KIND, TABLE_SUBJECT = "prediction", "published"
-"""Claims that are about tables: `prediction: published <slug>`."""
+TABLE_KIND, TABLE_SUBJECT, NETWORK_SUBJECT = "prediction", "published", "network"
+"""Claims that are about tables: `prediction: published <slug>`, `prediction: network <slug>`."""
 
 
 def table_problems(roots: Iterable[Path], registry: Registry, claims: Iterable[Claim]) -> Iterator[Problem]:
     """Problems of the published tables of some golden folders."""
-    subjects = (claim.subject.split() for claim in claims if claim.kind == TABLE_KIND)
-    named = {words[1] for words in subjects if len(words) > 1 and words[0] == TABLE_SUBJECT}
-    for file in published.files(roots):
-        try:
-            table = published.read(file)
-            registry.get(table.spec.device)
-        except UnknownDeviceError as error:
-            yield Problem(file, table.device_line, f"device: is of a device without spec: {error}")
-        except InputError as error:
-            yield from error.problems
-        if file.stem not in named:
-            wanted = f"want '{TABLE_KIND}: {TABLE_SUBJECT} {file.stem}' in a golden file"
-            yield Problem(file, 1, f"no claim is about it; without a claim it checks nothing; {wanted}")
+    subjects = [claim.subject.split()[:2] for claim in claims if claim.kind == TABLE_KIND]
+    folders = list(roots)
+    for file in published.files(folders):
+        yield from _unreadable(file, registry)
+        yield from _unclaimed(file, TABLE_SUBJECT, subjects)
+    for file in networks.files(folders):
+        yield from _unreadable(file, registry)
+        yield from _unclaimed(file, NETWORK_SUBJECT, subjects)
+
+
+def _unreadable(file: Path, registry: Registry) -> Iterator[Problem]:
+    """Problems of a table, and devices of it without a spec."""
+    try:
+        for device, line in _devices(file):
+            if device not in registry.ids():
+                yield Problem(file, line, f"device: is of a device without spec: {device}")
+    except InputError as error:
+        yield from error.problems
+
+
+def _devices(file: Path) -> list[tuple[str, int]]:
+    """The devices of a table with their lines. Raises InputError."""
+    if file.parent.name == Path(networks.FOLDER).name:
+        of_networks = networks.read(file)
+        return [(row.device, line) for row, line in zip(of_networks.spec.rows, of_networks.lines, strict=True)]
+    table = published.read(file)
+    return [(table.spec.device, table.device_line)]
+
+
+def _unclaimed(file: Path, subject: str, subjects: Iterable[Sequence[str]]) -> Iterator[Problem]:
+    if [subject, file.stem] not in subjects:
+        wanted = f"want '{TABLE_KIND}: {subject} {file.stem}' in a golden file"
+        yield Problem(file, 1, f"no claim is about it; without a claim it checks nothing; {wanted}")

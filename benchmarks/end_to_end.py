@@ -1,0 +1,67 @@
+"""Published rates of whole networks beside predictions, the bound, and two trivial baselines, in one run.
+
+`python benchmarks/end_to_end.py [slug …]` prints a table for each golden/silicon/published/networks/*.yaml: the kernel
+models, the bound by the roofline with caches and without, and the datasheet's peak and bandwidth, each times a constant
+that is fitted to all other rows. It names each row where a baseline is nearer.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from pytest_rooflint.golden.workloads import build
+from rooflint.hardware.registry import Registry
+from rooflint.kernels.shapes import Numbers
+from rooflint_calibration.evaluation import score
+from rooflint_calibration.networks import NetworkTable, baselines_s, bound_s, files, order, predicted_s, read
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+
+
+def show(table: NetworkTable, registry: Registry) -> None:
+    """One table."""
+    work, measured = build(table.spec.workload), table.seconds
+    kernels = predicted_s(table, work, registry, "silicon")
+    uncached = predicted_s(table, work, registry, "silicon", cached=False)
+    found = {"kernel models": kernels, "without caches": uncached, **baselines_s(table, registry)}
+    bound = bound_s(table, work, registry)
+    print(f"\n{table.spec.title}, {table.spec.precision}: {len(table.spec.rows)} accelerators\n")
+    print("| | error | bias | Spearman | pairs ordered right |\n|---|--:|--:|--:|--:|")
+    for name, seconds in found.items():
+        one, ranks = score(seconds, measured), order(seconds, measured)
+        share = f"{100 * ranks.right / ranks.pairs:.1f} % of {ranks.pairs}"
+        print(f"| {name} | {100 * one.mape:.1f} % | {100 * one.bias:+.1f} % | {ranks.spearman:.3f} | {share} |")
+    centred = kernels / np.exp(np.log(kernels / measured).mean())
+    print(f"\nwithout the common factor: {100 * score(centred, measured).mape:.1f} %")
+    for name, least in (("", bound), (" without caches", bound_s(table, work, registry, cached=False))):
+        attained = least / measured
+        beaten = int((attained > 1).sum())
+        median, most = np.median(attained), attained.max()
+        print(f"measured over bound{name}: median {median:.3f}, most {most:.3f}, {beaten} beat it")
+    print()
+    rows(table, found, bound)
+
+
+def rows(table: NetworkTable, found: dict[str, Numbers], bound: Numbers) -> None:
+    """Each row: time predicted over measured, and which baseline is nearer."""
+    print(f"| device | batch | measured, 1/s | over bound | {' | '.join(found)} | nearer |")
+    print(f"|---|--:|--:|--:|{'--:|' * len(found)}---|")
+    off = {name: np.abs(np.log(seconds / table.seconds)) for name, seconds in found.items()}
+    for place, row in enumerate(table.spec.rows):
+        nearer = ", ".join(name for name in found if "×" in name and off[name][place] < off["kernel models"][place])
+        ratios = " | ".join(f"{seconds[place] / table.seconds[place]:.2f}" for seconds in found.values())
+        share = bound[place] / table.seconds[place]
+        rate = 1 / table.seconds[place]
+        print(f"| {row.device} | {row.batch} | {rate:.0f} | {share:.2f} | {ratios} | {nearer} |")
+
+
+def main(slugs: list[str]) -> None:
+    registry = Registry()
+    for file in files([GOLDEN]):
+        if not slugs or file.stem in slugs:
+            show(read(file), registry)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

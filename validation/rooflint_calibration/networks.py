@@ -1,0 +1,169 @@
+"""Published rates of whole networks, golden/silicon/published/networks/*.yaml, predictions and trivial baselines.
+
+A baseline is the datasheet's peak, or its bandwidth, times one constant; the constant of a row is the geometric mean of
+all other rows.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+import numpy as np
+from pydantic import Field
+
+from rooflint.base.errors import RooflintError, refuse
+from rooflint.coefficients.library import FREE
+from rooflint.energy.model import Energies
+from rooflint.hardware.device import working_peak_ops_per_s
+from rooflint.hardware.registry import Registry
+from rooflint.hardware.schema import Id, Strict, Text, Word
+from rooflint.hardware.spec_files import read_spec
+from rooflint.kernels.shapes import Numbers
+from rooflint.prediction.predict import ROOFLINE, SILICON, Setting, predict
+from rooflint.workloads.workload import Workload
+from rooflint_calibration.package import PUBLISHED
+from rooflint_calibration.published import PublishedSourceSpec
+
+FOLDER = f"{PUBLISHED}/networks"
+"""The folder of a golden root with these tables; it has no claims."""
+
+
+class RowSpec(Strict):
+    """One published result."""
+
+    device: Id
+    per_s: Annotated[float, Field(gt=0)]
+    """Samples a second of all accelerators together."""
+    accelerators: Annotated[int, Field(ge=1)]
+    batch: Annotated[int, Field(ge=1)]
+    """Samples that one accelerator runs together."""
+    launch: Literal["stream", "graph"]
+    round: Text
+    submitter: Text
+    system: Text
+
+
+class NetworkTableSpec(Strict):
+    """One table: one network in one precision on many devices."""
+
+    title: Text
+    workload: dict[str, Any]
+    precision: Word
+    fuse: bool
+    source: PublishedSourceSpec
+    why: Text
+    """How rows were picked and what was left out; what was fused, launched and padded."""
+    rows: Annotated[list[RowSpec], Field(min_length=2)]
+
+
+@dataclass(frozen=True)
+class NetworkTable:
+    """One table."""
+
+    file: Path
+    spec: NetworkTableSpec
+    lines: tuple[int, ...]
+    """Line of each row in the file."""
+
+    @property
+    def slug(self) -> str:
+        """Its name in claims."""
+        return self.file.stem
+
+    @property
+    def seconds(self) -> Numbers:
+        """Time of one sample on one accelerator. [s], shape (rows,)"""
+        return np.array([row.accelerators / row.per_s for row in self.spec.rows])
+
+
+def files(roots: Iterable[Path]) -> Iterator[Path]:
+    """All tables of some golden folders."""
+    for root in roots:
+        yield from sorted((root / FOLDER).glob("*.yaml"))
+
+
+def find(slug: str, roots: Iterable[Path]) -> NetworkTable:
+    """The table of that name. Raises RooflintError if there is none, InputError for an invalid one."""
+    there = {file.stem: file for file in files(roots)}
+    if slug not in there:
+        raise RooflintError(f"no table {FOLDER}/{slug}.yaml (there are: {', '.join(there) or 'none'})")
+    return read(there[slug])
+
+
+def read(file: Path, text: str | None = None) -> NetworkTable:
+    """A table, or a text in its place. Raises InputError."""
+    document, spec = read_spec(file, NetworkTableSpec, text)
+    lines = tuple(document.line(("rows", place)) for place in range(len(spec.rows)))
+    seen: dict[str, int] = {}
+    for line, row in zip(lines, spec.rows, strict=True):
+        if row.device in seen:
+            raise refuse(file, line, f"{row.device} stands twice, also in line {seen[row.device]}")
+        seen[row.device] = line
+    return NetworkTable(file, spec, lines)
+
+
+# ---- Predictions
+
+
+def predicted_s(
+    table: NetworkTable, work: Workload, registry: Registry, fidelity: str, *, cached: bool = True
+) -> Numbers:
+    """Time of one sample: expected, or the bound by the roofline, which has no launches. [s], shape (rows,)
+
+    Raises RooflintError for a device without kernel models, where `fidelity` is that of these.
+    """
+    energies = Energies.of(registry)
+
+    def one(row: RowSpec) -> float:
+        launch = row.launch if fidelity == SILICON else FREE
+        setting = Setting(table.spec.precision, fuse=table.spec.fuse, launch=launch, fidelity=fidelity, cached=cached)
+        found = predict(registry.get(row.device), work.at_batch(row.batch), energies, setting)
+        if found.fidelity != fidelity:
+            raise RooflintError(found.reasons["fidelity"])
+        return found.latency_s / row.batch
+
+    return np.array([one(row) for row in table.spec.rows])
+
+
+def bound_s(table: NetworkTable, work: Workload, registry: Registry, *, cached: bool = True) -> Numbers:
+    """The least time of one sample, by the roofline. [s], shape (rows,)"""
+    return predicted_s(table, work, registry, ROOFLINE, cached=cached)
+
+
+def baselines_s(table: NetworkTable, registry: Registry) -> Mapping[str, Numbers]:
+    """Time of one sample by a figure of the datasheet and a constant, fitted to the other rows. [s], shape (rows,)"""
+    devices = [registry.get(row.device) for row in table.spec.rows]
+    rates = {
+        "peak × constant": [working_peak_ops_per_s(one, table.spec.precision) for one in devices],
+        "bandwidth × constant": [one.main_memory().bandwidth_bytes_per_s for one in devices],
+    }
+    return {name: _of_others(table.seconds, np.array(rate)) for name, rate in rates.items()}
+
+
+def _of_others(seconds: Numbers, rate: Numbers) -> Numbers:
+    each = np.log(seconds * rate)
+    return np.asarray(np.exp((each.sum() - each) / (len(each) - 1)) / rate)
+
+
+class Order(NamedTuple):
+    """How well predictions put devices in order."""
+
+    spearman: float
+    right: int
+    """Pairs with the faster one predicted."""
+    pairs: int
+
+
+def order(predicted_s: Numbers, measured_s: Numbers) -> Order:
+    """Rank correlation, and pairs of devices with the faster one predicted; equal predictions are wrong."""
+    one, other = np.triu_indices(len(measured_s), 1)
+    right = (predicted_s[one] - predicted_s[other]) * (measured_s[one] - measured_s[other]) > 0
+    ranks = np.corrcoef(_ranks(predicted_s), _ranks(measured_s))[0, 1]
+    return Order(float(ranks), int(right.sum()), len(one))
+
+
+def _ranks(values: Numbers) -> Numbers:
+    """Equal ones share the mean of their ranks."""
+    among = np.sort(values)
+    return np.asarray((np.searchsorted(among, values, "left") + np.searchsorted(among, values, "right")) / 2)
