@@ -26,7 +26,9 @@ def slow_bytes(table, storage, cache_bytes):
     found = []
     for place, row in enumerate(rows):
         moved = sum(map(width, (row.elements_in, row.elements_weight, row.elements_out)))
-        again = sum(width(size) for at, size in reads[place] if width(rows[at].elements_out) / rows[at].repeats <= cache_bytes)
+        again = sum(
+            width(size) for at, size in reads[place] if width(rows[at].elements_out) / rows[at].repeats <= cache_bytes
+        )
         again = min(again, width(row.elements_in))
         again += width(row.elements_weight) if all_weights <= cache_bytes else 0
         moved -= min(again, row.repeats * cache_bytes)
