@@ -197,6 +197,7 @@ def peaks(
         typer.echo(write(_table(rungs), form), nl=False)
         return
     typer.echo(f"{hardware.name}  ({hardware.id}{f' at {at}' if at else ''})")
+    typer.echo(f"facts of {shown(hardware.file)}")
     for line in _text(rungs):
         typer.echo(line)
     for path, reason in hardware.undisclosed.items():

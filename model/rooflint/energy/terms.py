@@ -11,6 +11,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from rooflint.base.errors import shown
 from rooflint.base.facts import Fact, Grade, weakest
 from rooflint.base.memo import kept
 from rooflint.base.precision import bytes_per_element, precision
@@ -214,13 +215,24 @@ def _of_gpu(model: EnergyModel, work: Workload, allocation: Allocation, inside: 
     in_steps, rate = model.unit.circuit == "tensor_core", _macs_of_lane(model)
     if in_steps:
         rate = max(rate, STEP_MACS[precision(model.compute).bits > 8])
-    width = model.hardware.facts[f"warp_threads.{model.unit.group}"].value  # without it there is no allocation either
+    width = _threads_of_warp(model)
     instructions, warps = _issued_in_warps(work, in_steps, rate, width)
     each = _event(model, "instruction")  # includes its operands, so a warp adds only scheduling
     yield Term("instructions", "control", instructions, "instruction", each)
     yield Term("warp scheduling", "control", warps, "warp instruction", _event(model, "schedule"))
     requests = np.ceil(inside / (width * LANE_BYTES))
     yield Term("coherence", "control", requests, "request", _event(model, "coherence"))
+
+
+def _threads_of_warp(model: EnergyModel) -> float:
+    """Threads of a warp. [1]. Raises EnergyError where the spec does not say them."""
+    unit = model.unit
+    fact = model.hardware.facts.get(f"warp_threads.{unit.group}")
+    if fact is None:
+        groups = unit.fact("groups")
+        want = f"want 'warp_threads: {{{unit.group}: [value, source, where]}}' for the energy of a GPU, found none"
+        raise EnergyError(f"{shown(groups.file)}:{groups.line}  {model.hardware.id}: {want}")
+    return fact.value
 
 
 @kept(COUNTS_KEPT)

@@ -1,6 +1,7 @@
 """Control: which events an architecture has, how often, and that none is counted in two terms."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from rooflint.coefficients.library import Coefficients
 from rooflint.coefficients.ranges import Coefficient, UnknownCoefficientError, of_fact
-from rooflint.energy.model import Energies, EnergyModel
+from rooflint.energy.model import Energies, EnergyError, EnergyModel
 from rooflint.energy.terms import GROUPS, Energy, Term, control_terms, energy_of
 from rooflint.hardware.registry import Registry
 from rooflint.mapping.allocate import allocate, chip_bytes
@@ -52,6 +53,16 @@ def test_a_tensor_core_takes_an_instruction_for_what_it_does_in_a_clock_and_a_wa
     found = counts("nvidia/a100-sxm4-80gb", gemm(4096, 4096, 4096), "fp16")
     assert found["instructions"] == [4096**3 / 256]
     assert found["warp scheduling"] == [4096**3 / 256 / 4]
+
+
+def test_the_energy_of_a_gpu_whose_spec_does_not_say_the_threads_of_a_warp_is_not_known():
+    hardware = REGISTRY.get("nvidia/t4")
+    work = gemm(64, 64, 64)
+    allocation = allocate(hardware, work, compute="fp16")
+    facts = {path: fact for path, fact in hardware.facts.items() if path != "warp_threads.SM"}
+    model = EnergyModel(replace(hardware, facts=facts), ENERGIES, "fp16", "fp16")
+    with pytest.raises(EnergyError, match=r"t4\.yaml:\d+  nvidia/t4: want 'warp_threads: \{SM: .*found none"):
+        control_terms(model, work, allocation, np.zeros(1))
 
 
 @pytest.mark.parametrize(("device", "compute", "macs"), [("nvidia/t4", "fp16", 64), ("nvidia/t4", "int8", 512)])
