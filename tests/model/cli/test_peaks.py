@@ -31,8 +31,9 @@ def records(*arguments):
 
 def test_a_peak_is_a_ladder_that_can_be_multiplied_by_hand():
     # 40 × 8 × 128 × 2 × 1.59 GHz = 130.25 TOP/s
-    assert run("T4", "-p", "INT8").splitlines()[:11] == [
+    assert run("T4", "-p", "INT8").splitlines()[:12] == [
         "NVIDIA T4  (nvidia/t4)",
+        f"facts of {shown(REGISTRY.get('nvidia/t4').file)}",
         "",
         "tensor_core int8       130.3 TOP/s",
         "    40 SM                  quoted    [1] Tesla T4, 2560 CUDA cores",
@@ -70,8 +71,9 @@ def test_an_operating_point_is_said_in_the_head_and_in_the_ladder():
 
 
 def test_what_is_undisclosed_is_said_and_not_derived():
-    assert run("hailo-8").splitlines()[:3] == [
+    assert run("hailo-8").splitlines()[:4] == [
         "Hailo-8  (hailo/hailo-8)",
+        f"facts of {shown(REGISTRY.get('hailo/hailo-8').file)}",
         "",
         "undisclosed: units.nn_core: Hailo publishes neither MAC count nor clock; its 26 TOP/s cannot be derived",
     ]
