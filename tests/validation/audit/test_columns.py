@@ -353,6 +353,9 @@ def test_exchanged_digits_are_named(audited):
         ("CUDA cores", "count", None, None),
         ("bus_width_bits", "bus", None, "bit"),
         ("boost_clock_mhz", "clock", None, "MHz"),
+        ("NVLink (GB/s)", "link", None, "GB/s"),
+        ("nvlink_bw_tb_s", "link", None, "TB/s"),
+        ("memory bandwidth (TB/s)", "bandwidth", None, "TB/s"),
         ("flops_per_clk_per_sm", "rate", None, None),
     ],
 )
@@ -363,7 +366,21 @@ def test_a_column_is_what_its_name_says(name, role, precision, unit):
 
 @pytest.mark.parametrize(
     "name",
-    ["note", "source_file", "commit", "Year", "l2_mb", "nvlink_gbps", "gflops_per_watt", "price", "mem_clock_mhz"],
+    [
+        "note",
+        "source_file",
+        "commit",
+        "Year",
+        "l2_mb",
+        "pcie_gbps",
+        "nvlink_links",
+        "gflops_per_watt",
+        "price",
+        "mem_clock_mhz",
+        "NVLink unidirectional (GB/s)",
+        "NVLink BW per direction",
+        "NVLink",
+    ],
 )
 def test_a_column_of_something_else_is_left_alone(name):
     assert guessed(name) is None

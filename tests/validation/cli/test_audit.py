@@ -58,6 +58,14 @@ def test_a_cell_without_a_value_fails_no_run(audit):
         assert audit(f"device,bf16_tflops,int4_tops\nA100,312,\n{row}\n", "--strict").exit_code == 0
 
 
+def test_links_that_are_counted_in_one_direction_are_found(audit):
+    result = audit("device,NVLink (GB/s)\nA100 SXM4 80GB,300\nH100 SXM5,900\nL40S,\n")
+    assert result.exit_code == 1
+    assert "A100 SXM4 80GB: link 300 GB/s: wrong" in result.stdout
+    assert "one direction: counts one direction of the links, where both are printed" in " ".join(result.stdout.split())
+    assert result.stdout.endswith("2 figures of 2 devices: 1 wrong, 1 right\n")
+
+
 def test_all_lists_what_is_right_too(audit):
     assert "t.csv:2  H100 SXM5: bf16 peak 989 TFLOP/s: right" in audit(RIGHT, "--all").stdout
 

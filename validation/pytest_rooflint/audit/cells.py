@@ -58,6 +58,7 @@ BASE = 1e9
 #: (number, unit) by quantity: a bare number below the first is taken to be in that unit.
 _BARE: dict[str, tuple[tuple[float, str], ...]] = {
     "peak": ((1e8, "TFLOP/s"), (math.inf, "FLOP/s")),
+    "link": ((20, "TB/s"), (1e8, "GB/s"), (math.inf, "B/s")),
     "bandwidth": ((20, "TB/s"), (1e8, "GB/s"), (math.inf, "B/s")),
     "capacity": ((1e5, "GB"), (math.inf, "B")),
     "tdp": ((math.inf, "W"),),

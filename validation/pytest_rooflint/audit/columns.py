@@ -83,6 +83,7 @@ _CACHES = frozenset({"l1", "l2", "l3", "llc", "cache", "sram", "smem", "lds", "s
 _LINKS = frozenset(
     {"nvlink", "pcie", "interconnect", "network", "net", "link", "ici", "fabric", "infiniband", "ethernet"}
 )
+_ONE_WAY = frozenset({"unidirectional", "uni", "unidir", "oneway", "direction", "way"})
 _PER = frozenset({"per", "efficiency", "w"})
 _OPS = frozenset({"flop", "flops", "op", "ops", "mac", "macs", "fma"})
 _VECTOR = frozenset({"vector", "simd", "shader", "valu"})
@@ -159,6 +160,7 @@ _RULES = (
     _Rule(
         "clock", frozenset({"clock", "freq", "frequency"}), frozenset({"MHz", "GHz", "Hz"}), {"memory", "mem"} | _PER
     ),
+    _Rule("link", frozenset({"nvlink", "xgmi"}), frozenset(), _ONE_WAY | {"links", "lanes"}),
     _Rule("bandwidth", frozenset({"bw", "bandwidth", "bandwith"}), _BANDWIDTHS, _CACHES | _LINKS | _HOST),
     _Rule("bus", frozenset({"bus", "interface"}), frozenset({"bit"}), _LINKS),
     _Rule("tdp", frozenset({"tdp", "tgp", "tbp", "power", "watt", "watts"}), frozenset({"W", "kW"}), _PER - {"w"}),
@@ -278,6 +280,8 @@ def guessed(name: str) -> Column | None:
         return Column(name, about_row)
     role = _role(words, title, unit)
     if role is None or repeated:  # nobody can tell which of the columns is what
+        return None
+    if role == "link" and not (unit or {"bw", "bandwidth"} & set(words)):  # a generation: NVLink 4
         return None
     unit = f"{unit}/s" if role == "bandwidth" and unit in _CAPACITIES else unit  # memory_bandwidth_tb
     column = Column(name, role, _precision(words), subject=_subject(role, title), unit=unit)
