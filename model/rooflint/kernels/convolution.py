@@ -219,7 +219,7 @@ class Convolution(Gemm):
         """The constants of products as they hold here; no convolution in FP8 was measured."""
         if self.precision == "fp8":
             return constants_in_fp8(constants, result_bytes=1.0)
-        return gemm.constants_on(chip, constants.products, constants.cores)
+        return super().products(chip, constants)
 
     def tensor_bytes(self, work: Work) -> Numbers:
         """Input, weights and output. [B]"""

@@ -28,6 +28,10 @@ LOOP = {"arithmetic": "main loop", "feed": "feed", "steps": "step"}
 """What the main loop is counted as, by what binds it."""
 
 
+INT8 = "int8"
+"""Measured in no table that constants are fitted to; its ops are taken to draw what those in FP8 do."""
+
+
 @dataclass(frozen=True)
 class Gemm(Kernel):
     """A product on matrix units; in a precision other than bf16 by the constants of bf16."""
@@ -53,6 +57,8 @@ class Gemm(Kernel):
         """What is carried over."""
         if self.topic:
             return ()
+        if self.precision == INT8:
+            return (f"constants are fitted to {FITTED_IN} products; an op takes the energy of one in fp8",)
         return (f"constants are fitted to {FITTED_IN} products and used unchanged in {self.precision}",)
 
     def sizes(self, *sizes: ArrayLike, **named: ArrayLike) -> Any:
@@ -66,6 +72,8 @@ class Gemm(Kernel):
 
     def products(self, chip: Chip, constants: Constants) -> Products:
         """The constants of products as they hold here."""
+        if self.precision == INT8 and chip.cores is None:
+            return constants_in_fp8(constants, result_bytes=bytes_per_element(INT8))
         return gemm.constants_on(chip, constants.products, constants.cores)
 
     def menus(self, sizes: Shapes, chip: Chip) -> Sequence[tuple[NDArray[np.bool_], Menu]]:

@@ -9,12 +9,13 @@ from rooflint.workloads.ops import FUSES
 STREAMED = {*FUSES, "layer_norm", "softmax", "max_pool", "avg_pool", "cat"}
 
 
-def slow_network_s(work, chip, shared, storage, element_bytes, gap_s):
-    """(work, launch) of each op, `gap_s` None where launches are free. [s]"""
-    return [_op_s(op, chip, shared, bytes_per_element(storage), element_bytes, gap_s) for op in work.rows()]
+def slow_network_s(work, chip, shared, products, storage, element_bytes, gap_s):
+    """(work, launch) of each op, `gap_s` None where launches are free; `products` hold in the precision. [s]"""
+    width = bytes_per_element(storage)
+    return [_op_s(op, chip, shared, products, width, element_bytes, gap_s) for op in work.rows()]
 
 
-def _op_s(op, chip, shared, stored_bytes, element_bytes, gap_s):
+def _op_s(op, chip, shared, products, stored_bytes, element_bytes, gap_s):
     peak = 2 * chip.sms * chip.macs_per_clock * chip.clock_hz
     moved = (op.elements_in + op.elements_weight + op.elements_out) * stored_bytes
     computed = (2 * op.macs + op.other_ops) / peak
@@ -35,7 +36,7 @@ def _op_s(op, chip, shared, stored_bytes, element_bytes, gap_s):
     else:
         memory = moved / (shared.products.dram_efficiency * chip.bandwidth_bytes_per_s)
         size = shapes(op.m, op.n, op.k, op.groups)
-        work = gemm.work_s(size, memory + size.m * 0, chip, shared.products, element_bytes, menu(chip))[0]
+        work = gemm.work_s(size, memory + size.m * 0, chip, products, element_bytes, menu(chip))[0]
         clocks = None
     launch = gemm.launch_s(chip, shared.products) if clocks is None else clocks / chip.clock_hz
     return max(work, computed), 0.0 if gap_s is None else max(launch, gap_s)
