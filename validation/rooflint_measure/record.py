@@ -66,6 +66,8 @@ class Energy(Frozen):
     calls: PositiveInt
     idle_w: NonNegativeFloat
     """Measured by the same source with nothing running, before. [W]"""
+    warm_idle_w: NonNegativeFloat | None = None
+    """The same right after the run, when the silicon is hot and clocks may still be up; None where it failed. [W]"""
     resolution_j: NonNegativeFloat = 0.0
     """Step of the source. [J]"""
 

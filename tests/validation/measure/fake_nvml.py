@@ -72,6 +72,9 @@ class FakeGpu:
     violations_ns: dict[int, int] = field(default_factory=dict)
     vanishes_at_s: float = math.inf
     mig: bool = True
+    capability: tuple[int, int] = (9, 0)
+    has_instant: bool = True
+    """Whether the driver has NVML_FI_DEV_POWER_INSTANT, which those of 2022 and before lack."""
 
 
 class FakeNvml:
@@ -111,7 +114,7 @@ class FakeNvml:
         return self._now("96.00.FA.KE.01")
 
     def nvmlDeviceGetCudaComputeCapability(self, handle: str) -> tuple[int, int]:  # noqa: N802
-        return self._now((9, 0))
+        return self._now(self.gpu.capability)
 
     def nvmlDeviceGetMemoryInfo(self, handle: str) -> SimpleNamespace:  # noqa: N802
         return self._now(SimpleNamespace(total=141 << 30))
@@ -160,8 +163,22 @@ class FakeNvml:
             raise NVMLError("Not Supported")
         return self._now(SimpleNamespace(violationTime=self.gpu.violations_ns[policy]))
 
+    def nvmlDeviceGetDeviceHandleFromMigDeviceHandle(self, handle: str) -> str:  # noqa: N802
+        return f"parent of {handle}"
+
     def nvmlDeviceGetPowerUsage(self, handle: str) -> int:  # noqa: N802
-        return self._now(round(self.gpu.curve.power_w(self.gpu.clock.now_s) * 1e3))
+        """Averaged over a second on Ampere (except GA100) and later, as NVML's reference says."""
+        now_s = self.gpu.clock.now_s
+        if self.gpu.capability <= (8, 0):
+            return self._now(round(self.gpu.curve.power_w(now_s) * 1e3))
+        return self._now(round((self.gpu.curve.energy_j(now_s) - self.gpu.curve.energy_j(now_s - 1.0)) * 1e3))
+
+    def nvmlDeviceGetFieldValues(self, handle: str, fields: list[int]) -> list[SimpleNamespace]:  # noqa: N802
+        """A status for each field; 3 is NVML_ERROR_NOT_SUPPORTED."""
+        power_mw = round(self.gpu.curve.power_w(self.gpu.clock.now_s) * 1e3)
+        known = self.gpu.has_instant and fields == [186]
+        found = SimpleNamespace(nvmlReturn=0 if known else 3, value=SimpleNamespace(uiVal=power_mw if known else 0))
+        return self._now([found])
 
     def nvmlDeviceGetTotalEnergyConsumption(self, handle: str) -> int:  # noqa: N802
         if not self.gpu.has_energy_counter:

@@ -78,7 +78,7 @@ class FakeCuda:
 
 def take(cuda, observer, products=None, shape=(512, 512, 512)):
     calls = products or (lambda *_: [cuda.kernel] * SETS)
-    return measured(shape, "bf16", "cuda", observer=observer, plan=PLAN, cuda=cuda, products=calls)
+    return measured(shape, "bf16", "cuda", observer=observer, plan=PLAN, cuda=cuda, products=calls, library="cublas")
 
 
 def test_a_product_is_timed_as_one_kernel_of_a_graph(stand_in):

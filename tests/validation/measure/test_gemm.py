@@ -1,6 +1,7 @@
 """Peaks of matrix products: real work, a probe that refuses what is emulated, a search on kernels of known speed."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -120,6 +121,8 @@ def test_a_precision_without_instructions_is_refused_on_a_cpu_with_both_rates():
     refuse_emulated(kernel("bf16"), 360e9, 410e9)
     refuse_emulated(kernel("fp64"), 6.4e9, 410e9)  # wide and slow is how some devices are
     refuse_emulated(kernel("fp16", device="cuda"), 6.4e9, 410e9)  # and so is a GPU of 2016 in fp16
+    with pytest.raises(NotMeasuredError, match=r"native from 8\.0"):  # fast as it may be
+        refuse_emulated(replace(kernel("bf16", device="cuda"), lacks="native from 8.0 on"), 410e9, 410e9)
 
 
 def test_a_plan_ends_in_its_seconds_and_keeps_samples_shorter_than_a_slice_of_time():

@@ -1,12 +1,13 @@
 """GPUs through fake drivers' libraries: identity without an owner, clocks, reasons, and a device that vanishes."""
 
 import sys
+import threading
 from types import SimpleNamespace
 
 import pytest
 
 from rooflint_measure.record import Unavailable
-from rooflint_measure.sensors.gpu import REASONS, find_amd, find_nvidia
+from rooflint_measure.sensors.gpu import REASONS, driver_version, find_amd, find_gpu, find_nvidia, old_driver
 from rooflint_measure.sensors.power import CounterSource, SampledSource
 
 
@@ -106,7 +107,7 @@ def test_a_device_that_vanishes_during_the_run_leaves_no_energy(gpu):
 
 
 def test_violations_are_counters_of_what_the_driver_counts(gpu):
-    assert gpu(violations_ns={0: 5, 1: 7}).violations() == {"power_violation": 5, "thermal_violation": 7}
+    assert gpu(violations_ns={0: 5, 1: 7}).violations() == {"thermal_violation": 7}  # 0 is the power limit
     # NVML_PERF_POLICY_BOARD_LIMIT is 3; 2 is the boost that GPUs of one board share
     assert gpu(violations_ns={2: 4, 3: 9}).violations() == {"board_limit_violation": 9}
 
@@ -256,3 +257,107 @@ def test_a_package_without_its_shared_library_says_so_and_prints_nothing(tmp_pat
     monkeypatch.delitem(sys.modules, "amdsmi", raising=False)
     assert find_amd().reason == "amdsmi, which comes with ROCm, is not installed"
     assert capsys.readouterr().out == ""
+
+
+# ---- power of this moment, and power that is an average over a second
+
+
+def stepping(fakes, at_s, before_w=100.0, after_w=500.0):
+    """Power that rises at once, and its integral."""
+    return fakes.Curve(
+        lambda t: before_w if t < at_s else after_w,
+        lambda t: before_w * min(t, at_s) + after_w * max(0.0, t - at_s),
+    )
+
+
+def metered(device, clock, seconds):
+    """A run of so many seconds of fake time, sampled by the source of a device without an energy counter."""
+    source = device.power()
+    source._clock, source._interval_s = clock, 1e-4
+
+    def run():
+        end_s = clock.now_s + seconds
+        while clock.now_s < end_s:
+            source_samples.wait(2e-4)
+        return 1
+
+    source_samples = threading.Event()
+    return source, source.metered(run, 100.0)
+
+
+def test_the_power_is_that_of_this_moment_where_the_driver_has_it(gpu, fakes):
+    # 0.1 s after the step from 100 to 500 W the average of a second is 140 W
+    late = {"curve": stepping(fakes, 10.0), "clock": fakes.FakeClock()}
+    late["clock"].now_s = 10.1
+    assert gpu(**late).state(0.0).power_w == 500.0
+    assert gpu(**late, has_instant=False).state(0.0).power_w == pytest.approx(140.0)
+    # GA100 and older return what they draw now, also without the field
+    assert gpu(**late, has_instant=False, capability=(8, 0)).state(0.0).power_w == 500.0
+
+
+def test_only_an_average_is_named_as_one(gpu):
+    assert gpu(has_energy_counter=False).power().name == "nvml power"
+    assert gpu(has_energy_counter=False, has_instant=False).power().name == "nvml power, averaged over 1 s"
+    assert gpu(has_energy_counter=False, has_instant=False, capability=(7, 0)).power().name == "nvml power"
+
+
+def test_a_run_that_is_shorter_than_what_a_reading_averages_over_has_no_energy(gpu, fakes):
+    clock = fakes.FakeClock()
+    device = gpu(has_energy_counter=False, has_instant=False, clock=clock, curve=stepping(fakes, 0.0))
+    _, energy = metered(device, clock, 1.5)
+    assert isinstance(energy, Unavailable)
+    assert "is too short; run for 3 s" in energy.reason
+
+
+def test_an_average_of_before_the_run_is_left_out(gpu, fakes):
+    # idle until 5 s, then 500 W: samples of the first second are averages of both
+    clock = fakes.FakeClock(step_s=2e-3)
+    clock.now_s = 5.0
+    device = gpu(has_energy_counter=False, has_instant=False, clock=clock, curve=stepping(fakes, 5.0))
+    _, energy = metered(device, clock, 4.0)
+    assert energy.mean_w == pytest.approx(500.0, rel=0.01)
+
+
+# ---- a power limit is a condition; a slice of a GPU is another device
+
+
+def test_a_run_at_its_power_limit_is_one_state(gpu):
+    device = gpu(reasons=0x4, violations_ns={0: 5, 1: 7})
+    assert device.state(0.0).throttle == ("sw_power_cap",)
+    assert device.reasons() == ()
+    assert device.violations() == {"thermal_violation": 7}
+
+
+def test_a_mig_slice_has_a_name_and_a_fact_of_its_own_and_no_meter(fakes, monkeypatch):
+    nvml = fakes.FakeNvml(fakes.FakeGpu())
+    monkeypatch.setitem(sys.modules, "pynvml", nvml)
+    named = SimpleNamespace(is_available=lambda: True, get_device_name=lambda number: "NVIDIA Fake 9000 MIG 1g.18gb")
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=named))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "MIG-41b2")
+    found = find_gpu(0)
+    assert found.handle == "parent of handle of MIG-41b2"
+    assert found.name == "NVIDIA Fake 9000 MIG 1g.18gb"
+    assert found.facts()["mig slice"] == "1g.18gb"
+    assert "includes its neighbours" in found.power().reason
+
+
+# ---- a driver that is too old
+
+
+def test_a_driver_below_the_least_of_its_cuda_is_told_what_to_do():
+    assert old_driver("470.82.01", "12.8") == (
+        "driver 470.82.01 is older than 525.60.13, which CUDA 12.8 of this torch needs: update the driver "
+        "(nvidia-smi prints its version), or install a torch for CUDA 11"
+    )
+
+
+@pytest.mark.parametrize(
+    ("version", "cuda"), [("525.60.13", "12.9"), ("580.65.06", "13.0"), ("", "12.8"), ("1.0", None)]
+)
+def test_a_driver_that_is_new_enough_or_unknown_is_not_blamed(version, cuda):
+    assert old_driver(version, cuda) == ""
+
+
+def test_the_version_of_the_driver_is_empty_without_one(fakes):
+    assert driver_version(fakes.FakeNvml()) == "575.57.08"
+    assert driver_version(fakes.FakeNvml(devices=0)) == ""

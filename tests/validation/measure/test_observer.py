@@ -114,13 +114,13 @@ def test_a_device_is_held_back_by_what_held_at_either_end_or_was_counted_in_betw
 
 
 def test_a_gpu_and_its_host_are_watched_together(fakes, tree):
-    device = find_nvidia(0, fakes.FakeNvml(fakes.FakeGpu(reasons=0x4, violations_ns={0: 1})), {})
+    device = find_nvidia(0, fakes.FakeNvml(fakes.FakeGpu(reasons=0x20, violations_ns={1: 1})), {})
     root = tree({"proc/stat": STAT.format(5)})
     watch = HostWatch((0,), root, reasons=device.reasons, counts=device.violations)
     watch.start()
-    device.nvml.gpu.violations_ns[0] = 1_000_000
+    device.nvml.gpu.violations_ns[1] = 1_000_000
     tree({"proc/stat": STAT.format(6)})
-    assert watch.stop() == Disturbance(pytest.approx(0.01), None, ("sw_power_cap", "power_violation"))
+    assert watch.stop() == Disturbance(pytest.approx(0.01), None, ("sw_thermal_slowdown", "thermal_violation"))
 
 
 @pytest.fixture

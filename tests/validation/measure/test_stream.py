@@ -1,5 +1,7 @@
 """Passes through memory: what they compute, and what bytes are counted."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -56,3 +58,14 @@ def test_a_cache_that_nobody_knows_is_no_number(monkeypatch, stand_in):
     found = measured(stream.Pass("copy", "fake", "cpu", lambda size: lambda: size), observer=stand_in(), plan=PLAN)
     assert found.subject.cache_bytes is None
     assert found.details["cache"] == "not available: no sysfs"
+
+
+def test_arrays_exceed_the_infinity_cache_that_rocm_does_not_report():
+    # an MI300X reports 4 MiB of L2; 256 MiB of Infinity Cache lie behind it: four times that are 1 GiB
+    def torch(**properties):
+        return SimpleNamespace(cuda=SimpleNamespace(get_device_properties=lambda device: SimpleNamespace(**properties)))
+
+    mi300x = torch(L2_cache_size=4 * 2**20, gcnArchName="gfx942:sramecc+:xnack-")
+    assert stream.cache_bytes("cuda", mi300x) == 256 * 2**20
+    assert array_bytes(stream.cache_bytes("cuda", mi300x), "cuda") == 2**30
+    assert stream.cache_bytes("cuda", torch(L2_cache_size=50 * 2**20)) == 50 * 2**20  # NVIDIA's have no such name

@@ -1,12 +1,13 @@
 """Where recordings lie and whose they are: what is of another device, malformed or without a claim is refused."""
 
 import re
+from pathlib import Path
 
 import pytest
 
-from pytest_rooflint.recordings.files import identified
+from pytest_rooflint.recordings.files import identified, news
 from rooflint.hardware.registry import Registry
-from rooflint_measure.record import Machine
+from rooflint_measure.record import Machine, read, write
 
 CLAIM = "measured: rate <= peak"
 UNSAID = "hardware: acme/k1\nsource: {document: D, where: p. 1, grade: estimate}\nclaims:\n"
@@ -214,3 +215,69 @@ def test_a_name_that_two_devices_answer_to_is_none_of_them(small):
     for name in ("y1", "y2"):
         small.write(f"specs/hardware/acme/{name}.yaml", re.sub(r"^name: .*$", "name: Acme Twin", text, flags=re.M))
     assert identified(gpu("Acme Twin"), Registry.of((small.root / "specs",))) is None
+
+
+# ---- the driver's name of every registered GPU
+
+
+def driver_name(device):
+    """What the driver prints: the registered name of cards with one size of memory, without it where sizes differ."""
+    return re.sub(r"[ -]\d+ ?GB$", "", device.name) if re.search(r"GeForce|Tesla M40", device.name) else device.name
+
+
+GPUS = [device for device in Registry.of(()).readable() if device.kind == "gpu"]
+
+
+@pytest.mark.parametrize("device", GPUS, ids=lambda device: device.id)
+def test_the_drivers_name_with_its_memory_identifies_every_registered_gpu(device):
+    capacity = next(memory.capacity_bytes for memory in device.memories.values() if "capacity" in memory.facts)
+    # a driver reports a little less than is soldered on
+    machine = Machine(device=driver_name(device), kind="gpu", count=1, facts={"memory MiB": int(0.97 * capacity) >> 20})
+    assert identified(machine, Registry.of(())).id == device.id
+
+
+@pytest.mark.parametrize(
+    ("memory_mib", "device"),
+    [(16380, "nvidia/rtx-4060-ti-16gb"), (8188, "nvidia/rtx-4060-ti-8gb"), (12288, None), (None, None)],
+)
+def test_of_cards_with_one_name_the_memory_decides(memory_mib, device):
+    facts = {} if memory_mib is None else {"memory MiB": memory_mib}
+    found = identified(Machine(device="NVIDIA GeForce RTX 4060 Ti", kind="gpu", count=1, facts=facts), Registry.of(()))
+    assert (found.id if found else None) == device
+
+
+def test_a_slice_of_a_gpu_is_another_device():
+    assert identified(gpu("NVIDIA H200 MIG 1g.18gb"), Registry.of(())) is None
+
+
+# ---- what a recording says that an earlier one does not
+
+
+@pytest.fixture
+def recorded():
+    file = next((Path(__file__).parents[3] / "golden/measured").rglob("*.json"))
+    return read(file)
+
+
+def slower(recording, factor):
+    first, *others = recording.measurements
+    samples = first.samples.model_copy(update={"seconds": tuple(factor * one for one in first.samples.seconds)})
+    return recording.model_copy(update={"measurements": (first.model_copy(update={"samples": samples}), *others)})
+
+
+def test_the_first_recording_of_a_machine_is_news(recorded, tmp_path):
+    assert news(recorded, tmp_path) == "the first recording of this machine with this software"
+
+
+def test_the_same_figures_within_what_a_day_changes_are_no_news(recorded, tmp_path):
+    write(tmp_path, recorded)
+    assert news(recorded, tmp_path) == ""
+    assert news(slower(recorded, 1.04), tmp_path) == ""
+
+
+def test_a_figure_that_moved_or_appeared_is_news(recorded, tmp_path):
+    write(tmp_path, recorded)
+    name = recorded.measurements[0].name
+    assert news(slower(recorded, 1.2), tmp_path) == f"{name} takes 1.2 times as long"
+    fewer = recorded.model_copy(update={"measurements": recorded.measurements[1:]})
+    assert news(fewer, tmp_path) == f"measured in one of both alone: {name}"

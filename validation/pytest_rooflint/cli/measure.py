@@ -344,6 +344,9 @@ def record_command(
     seconds: Seconds = 10.0,
     energy: EnergyS = 5.0,
     hardware: StatedId = "",
+    only_news: Annotated[
+        bool, typer.Option("--only-news", help="Keep no recording that says what the machine's newest one says.")
+    ] = False,
     golden: Annotated[Path | None, typer.Option(help="Golden folder, instead of the project's own.")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="File for the account.")] = None,
     specs: Specs = None,
@@ -366,9 +369,12 @@ def record_command(
 
     found = _measured(request, everything)
     known = _known(report, found.machine)
-    file = write(folder / (known.id if known else files.UNKNOWN), found)
+    place = folder / (known.id if known else files.UNKNOWN)
+    told = files.news(found, place)
+    file = None if only_news and not told else write(place, found)
     _print(found, report)
-    typer.echo(f"recorded in {file}", err=True)
+    kept = f"recorded in {file}" if file else f"nothing new within {files.NEWS:.0%}; not recorded"
+    typer.echo(f"{kept} ({told})" if told else kept, err=True)
 
 
 def _writable(folder: Path) -> None:

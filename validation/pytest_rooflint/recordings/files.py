@@ -13,7 +13,7 @@ from rooflint.hardware.device import Hardware
 from rooflint.hardware.registry import Registry, UnknownDeviceError
 from rooflint_calibration import networks, published
 from rooflint_measure import record
-from rooflint_measure.record import Machine
+from rooflint_measure.record import Machine, Recording
 
 UNKNOWN = "unknown"
 """Folder of recordings of devices that the registry does not know by that name."""
@@ -38,14 +38,58 @@ def stated(name: str, registry: Registry) -> Hardware:
     return hardware.at(mode) if mode else hardware
 
 
+NEWS = 0.05
+"""Best times that differ by less are no news: the same device differs so much from day to day. [1]"""
+
+
+def news(found: Recording, folder: Path) -> str:
+    """What a recording says that the newest one of the same machine in a folder does not; empty for nothing."""
+    earlier = sorted(folder.glob(f"*-{found.machine.digest}.json"))
+    if not earlier:
+        return "the first recording of this machine with this software"
+    before = {one.name: one.samples.best_s for one in record.read(earlier[-1]).measurements}
+    now = {one.name: one.samples.best_s for one in found.measurements}
+    if changed := sorted(set(before) ^ set(now)):
+        return f"measured in one of both alone: {', '.join(changed)}"
+    moved = {name: now[name] / before[name] for name in now if abs(now[name] / before[name] - 1) > NEWS}
+    return ", ".join(f"{name} takes {ratio:.3g} times as long" for name, ratio in moved.items())
+
+
+DRIVER_NAMES = {
+    "nvidia/gb200-gpu": "NVIDIA GB200",
+    "nvidia/h800-sxm5-80gb": "NVIDIA H800",
+}
+"""Names that a driver gives to one device, and that people also use for its variants, so that no spec has them."""
+
+WITHIN_MEMORY = 0.1
+"""Memory that a driver reports differs so far from the capacity in the spec: ECC and firmware take a share. [1]"""
+
+_SIZE = re.compile(r"[ -]\d+ ?GB$", re.IGNORECASE)
+
+
 def answers(hardware: Hardware, machine: Machine) -> bool:
-    """Whether a device has exactly the name of a machine as id, name or alias; a CPU must have as many cores."""
-    names = {_plain(name) for name in (hardware.id, hardware.name, *hardware.aliases)}
+    """Whether a device has exactly the name of a machine as id, name or alias; a CPU must have as many cores.
+
+    A driver leaves out how much memory a GPU has where that is the only difference: `NVIDIA GeForce RTX 4060 Ti`. Then
+    the memory that it reports decides.
+    """
+    known = [hardware.id, hardware.name, *hardware.aliases]
+    names = {_plain(name) for name in (*known, DRIVER_NAMES.get(hardware.id, hardware.id))}
     if machine.kind != "cpu":
-        return _plain(machine.device) in names
+        short = {_plain(_SIZE.sub("", name)) for name in known}
+        return _plain(machine.device) in names or (_plain(machine.device) in short and _has_memory(hardware, machine))
     if _plain(f"{machine.count} × {machine.device}") in names:
         return True
     return _plain(machine.device) in names and machine.facts.get("cores", machine.count) in [*_cores(hardware)]
+
+
+def _has_memory(hardware: Hardware, machine: Machine) -> bool:
+    """Whether the memory that the driver reports is that of the spec."""
+    reported = machine.facts.get("memory MiB")
+    if not isinstance(reported, int | float):
+        return False
+    capacities = [memory.capacity_bytes for memory in hardware.memories.values() if "capacity" in memory.facts]
+    return any(abs(reported * 2**20 / capacity - 1) <= WITHIN_MEMORY for capacity in capacities)
 
 
 def _cores(hardware: Hardware) -> Iterator[int]:

@@ -11,6 +11,7 @@ from rooflint.base.precision import precision
 from rooflint.workloads import load
 from rooflint_measure.identity import last_level_bytes
 from rooflint_measure.record import Measurement, Unavailable
+from rooflint_measure.sensors.gpu import driver_version, old_driver
 from rooflint_measure.sensors.observer import Observer
 from rooflint_measure.stopwatches import anchors, gemm, network, numpy_process, products, stream, timing
 from rooflint_measure.stopwatches.gemm import NotMeasuredError, Peak
@@ -93,7 +94,11 @@ def prepare(request: Request) -> None:
     if device != "cpu":
         count = torch.cuda.device_count() if torch.cuda.is_available() else 0
         if int(number or 0) >= count:
-            raise RooflintError(f"--device {device}: torch {torch.__version__} sees {count or 'no'} CUDA devices")
+            old = "" if count else old_driver(driver_version(), torch.version.cuda)
+            because = f"; {old}" if old else ""
+            raise RooflintError(
+                f"--device {device}: torch {torch.__version__} sees {count or 'no'} CUDA devices{because}"
+            )
         torch.cuda.set_device(int(number or 0))
     if threads:
         torch.set_num_threads(threads)

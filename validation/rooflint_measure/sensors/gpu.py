@@ -9,7 +9,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from io import StringIO
 from typing import Any
@@ -99,14 +99,20 @@ class UnreadableGpu(Gpu):
 Read = Callable[[], float | Unavailable]
 
 
-def _source(library: str, read_j: Read, read_w: Read, unit_j: Callable[[], float]) -> PowerSource | Unavailable:
-    """The energy counter where there is one, with its unit; else the power, sampled."""
+def _source(
+    library: str, read_j: Read, read_w: Read, unit_j: Callable[[], float], averaged_s: float = 0.0
+) -> PowerSource | Unavailable:
+    """The energy counter where there is one, with its unit; else the power, sampled.
+
+    `averaged_s` is what a reading of the power averages over. [s]
+    """
     if not isinstance(read_j(), Unavailable):
         return CounterSource(f"{library} energy counter", lambda: _or_lost(read_j()), unit_j=unit_j())
     power_w = read_w()
     if isinstance(power_w, Unavailable):
         return power_w
-    return SampledSource(f"{library} power", lambda: _or_lost(read_w()))
+    over = f", averaged over {averaged_s:g} s" if averaged_s else ""
+    return SampledSource(f"{library} power{over}", lambda: _or_lost(read_w()), averaged_s=averaged_s)
 
 
 def _or_lost(found: float | Unavailable) -> float:
@@ -129,11 +135,21 @@ REASONS = {
     0x100: "display_clock_setting",
 }
 
-#: A clock that was set is a condition of all samples alike, and disturbs none of them.
-CHOSEN = ("applications_clocks_setting",)
+#: A clock that was set is a condition of all samples alike, and disturbs none of them. So is the power limit: a large
+#: product runs at it, and a clock that follows it is one state, in which the limit is reported now and then.
+CHOSEN = ("applications_clocks_setting", "sw_power_cap", "power_limit")
 
-#: Policies whose violation is counted in nanoseconds, by their number in NVML.
-POLICIES = {0: "power_violation", 1: "thermal_violation", 3: "board_limit_violation"}
+#: Policies whose violation is counted in nanoseconds, by their number in NVML. Number 0, the power limit, is CHOSEN.
+POLICIES = {1: "thermal_violation", 3: "board_limit_violation"}
+
+#: Field of `nvmlDeviceGetFieldValues` with the power of this moment. [mW]
+POWER_INSTANT = 186
+
+AVERAGED_S = 1.0
+"""What PowerUsage averages over on GPUs of Ampere (except GA100) and later, by NVML's reference. [s]"""
+
+GA100 = (8, 0)
+"""Compute capability of the last architecture whose PowerUsage is of this moment, and of the A100 alone."""
 
 SM, MEMORY = 1, 2
 """Clock domains of NVML."""
@@ -145,11 +161,15 @@ class NvidiaGpu(Gpu):
 
     nvml: Any
     handle: Any
+    """Of the whole GPU, also where a slice of it computes."""
+    slice: str = ""
+    """The MIG profile of the slice that computes: `1g.10gb`; empty for the whole GPU."""
 
     @property
     def name(self) -> str:
-        """`NVIDIA H200`, as the driver names it."""
-        return str(self._value("Name") or "unknown NVIDIA GPU")
+        """`NVIDIA H200`, as the driver names it; `NVIDIA H200 MIG 1g.18gb` for a slice, as torch does."""
+        whole = str(self._value("Name") or "unknown NVIDIA GPU")
+        return f"{whole} MIG {self.slice}" if self.slice else whole
 
     def facts(self) -> Facts:
         """Limits and modes that were set, and what the driver says of the board."""
@@ -166,6 +186,7 @@ class NvidiaGpu(Gpu):
             "max memory clock MHz": self._value("MaxClockInfo", MEMORY),
             "ecc": self._value("EccMode", then=_is_on_now),
             "mig": self._value("MigMode", then=_is_on_now),
+            "mig slice": self.slice,
             "persistence": self._value("PersistenceMode", then=bool),
         }
         return {name: value for name, value in found.items() if value not in (None, "")}
@@ -186,7 +207,7 @@ class NvidiaGpu(Gpu):
             clock_source="nvml",
             memory_clock_hz=self._number("ClockInfo", MEMORY, scale=MEGA),
             temperature_c=self._number("Temperature", 0),
-            power_w=self._number("PowerUsage", scale=MILLI),
+            power_w=self._power_w(),
             power_limit_w=self._number("EnforcedPowerLimit", scale=MILLI),
             throttle=self.throttle(),
             load=load,
@@ -199,8 +220,30 @@ class NvidiaGpu(Gpu):
 
     def power(self) -> PowerSource | Unavailable:
         """The energy counter, which Volta and later have; else the power, sampled."""
-        read_j, read_w = (partial(self._number, what, scale=MILLI) for what in ("TotalEnergyConsumption", "PowerUsage"))
-        return _source("nvml", read_j, read_w, lambda: MILLI)
+        if self.slice:
+            return Unavailable(
+                reason=f"a MIG slice ({self.slice}) has no meter; that of the GPU includes its neighbours"
+            )
+        read_j = partial(self._number, "TotalEnergyConsumption", scale=MILLI)
+        averaged_s = AVERAGED_S if isinstance(self._instant_w(), Unavailable) and self._averages() else 0.0
+        return _source("nvml", read_j, self._power_w, lambda: MILLI, averaged_s)
+
+    def _power_w(self) -> float | Unavailable:
+        """Of this moment where the driver has it; else PowerUsage, which newer GPUs average over a second. [W]"""
+        instant = self._instant_w()
+        return self._number("PowerUsage", scale=MILLI) if isinstance(instant, Unavailable) else instant
+
+    def _instant_w(self) -> float | Unavailable:
+        found = self._device("FieldValues", [POWER_INSTANT])
+        if isinstance(found, Unavailable):
+            return found
+        if found[0].nvmlReturn != 0:  # each field has a status of its own
+            return Unavailable(reason="NVML: this GPU has no NVML_FI_DEV_POWER_INSTANT")
+        return float(found[0].value.uiVal * MILLI)
+
+    def _averages(self) -> bool:
+        capability = self._device("CudaComputeCapability")
+        return not isinstance(capability, Unavailable) and tuple(capability) > GA100
 
     def throttle(self) -> tuple[str, ...] | Unavailable:
         """The clocks event reasons."""
@@ -217,7 +260,7 @@ class NvidiaGpu(Gpu):
         found = self._device(what, *arguments)
         return None if isinstance(found, Unavailable) else then(found)
 
-    def _device(self, what: str, *arguments: int) -> Any:
+    def _device(self, what: str, *arguments: Any) -> Any:
         return self._call(f"nvmlDeviceGet{what}", self.handle, *arguments)
 
     def _call(self, function: str, *arguments: Any) -> Any:
@@ -248,6 +291,34 @@ def find_nvidia(
         return Unavailable(reason=f"NVML: {error}")
 
 
+#: Oldest Linux driver of each CUDA, by the number before the point. CUDA compatibility guide, "minor version
+#: compatibility": a CUDA of the same number runs on it, too.
+LEAST_DRIVERS = {11: "450.80.02", 12: "525.60.13", 13: "580.65.06"}
+
+
+def driver_version(nvml: Any = None) -> str:
+    """`575.57.08`; empty where NVML is not there or does not answer."""
+    found = find_nvidia(0, nvml, {})
+    return "" if isinstance(found, Unavailable) else found.software().get("NVIDIA driver", "")
+
+
+def old_driver(version: str, cuda: str | None) -> str:
+    """Why a driver is too old for a build of torch, and what to do; empty where it is not, or nothing is known."""
+    least = LEAST_DRIVERS.get(int(cuda.partition(".")[0])) if cuda else None
+    if not version or least is None or _parts(version) >= _parts(least):
+        return ""
+    able = [number for number, driver in LEAST_DRIVERS.items() if _parts(version) >= _parts(driver)]
+    instead = f", or install a torch for CUDA {max(able)}" if able else ""
+    return (
+        f"driver {version} is older than {least}, which CUDA {cuda} of this torch needs: "
+        f"update the driver (nvidia-smi prints its version){instead}"
+    )
+
+
+def _parts(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".") if part.isdecimal())
+
+
 def _handle(nvml: Any, index: int, visible: str | None) -> Any:
     names = [name.strip() for name in visible.split(",")] if visible else None
     if names is None:
@@ -256,7 +327,9 @@ def _handle(nvml: Any, index: int, visible: str | None) -> Any:
         raise LookupError(f"CUDA_VISIBLE_DEVICES shows {len(names)} devices, and number {index} was asked for")
     if names[index].isdecimal():
         return nvml.nvmlDeviceGetHandleByIndex(int(names[index]))
-    return nvml.nvmlDeviceGetHandleByUUID(names[index])
+    handle = nvml.nvmlDeviceGetHandleByUUID(names[index])
+    # clocks, limits and power are those of the GPU; its slices have none
+    return nvml.nvmlDeviceGetDeviceHandleFromMigDeviceHandle(handle) if names[index].startswith("MIG-") else handle
 
 
 def _watts(milliwatts: int) -> float:
@@ -420,6 +493,9 @@ def _same(found: NvidiaGpu, number: int) -> Gpu:
     name = _torch_name(number)
     if name is None or name == found.name:
         return found
+    whole, mig, profile = name.partition(" MIG ")
+    if mig and whole == found.name:
+        return replace(found, slice=profile)
     names = f"cuda:{number} is '{name}' to torch and '{found.name}' to its driver's library"
     return UnreadableGpu(name, Unavailable(reason=f"{names}; set CUDA_DEVICE_ORDER=PCI_BUS_ID"))
 

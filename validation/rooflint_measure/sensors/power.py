@@ -154,6 +154,10 @@ INTERVAL_S = 0.01
 """Between two samples; most meters are brought up to date less often than that. [s]"""
 
 
+LEAST_AVERAGES = 3
+"""A run lasts so many times as long as a reading averages over; the first of them is left out."""
+
+
 class Samples:
     """(time, power) from entering to leaving, both ends included, read by a thread of its own."""
 
@@ -201,18 +205,35 @@ class SampledSource(PowerSource):
         read_w: Callable[[], float],
         *,
         interval_s: float = INTERVAL_S,
+        averaged_s: float = 0.0,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        """`read_w` raises PowerLost where the device does not answer any more."""
+        """`read_w` raises PowerLost where the device does not answer any more; it averages over `averaged_s`."""
         super().__init__(name, clock)
-        self._read_w, self._interval_s = read_w, interval_s
+        self._read_w, self._interval_s, self._averaged_s = read_w, interval_s, averaged_s
 
     def _measured(self, run: Callable[[], int]) -> Run:
         with Samples(self._read_w, self._clock, self._interval_s) as samples:
             calls = run()
         if samples.lost:
             raise samples.lost
-        joules = integral_j(samples.times_s, samples.powers_w)
+        times_s, powers_w = self._settled(samples)
+        # the mean of what is settled, for all of the run
+        share = (samples.times_s[-1] - samples.times_s[0]) / (times_s[-1] - times_s[0])
+        joules = integral_j(times_s, powers_w) * share
         # a change of power shows up to one sample late
-        step_j = self._interval_s * (max(samples.powers_w) - min(samples.powers_w))
+        step_j = self._interval_s * (max(powers_w) - min(powers_w))
         return Run(calls, samples.times_s[-1] - samples.times_s[0], joules, step_j)
+
+    def _settled(self, samples: Samples) -> tuple[Sequence[float], Sequence[float]]:
+        """(times, powers) that average over nothing of before the run. Raises PowerLost where the run is too short."""
+        begin_s = samples.times_s[0] + self._averaged_s
+        kept = [pair for pair in zip(samples.times_s, samples.powers_w, strict=True) if pair[0] >= begin_s]
+        lasted_s = samples.times_s[-1] - samples.times_s[0]
+        if self._averaged_s and lasted_s < LEAST_AVERAGES * self._averaged_s:
+            wanted_s = LEAST_AVERAGES * self._averaged_s
+            raise PowerLost(f"{self.name}: a run of {lasted_s:.3g} s is too short; run for {wanted_s:g} s")
+        if len(kept) < 2:
+            raise PowerLost(f"{self.name}: want two samples of power to integrate; run for longer")
+        times_s, powers_w = zip(*kept, strict=True)
+        return times_s, powers_w

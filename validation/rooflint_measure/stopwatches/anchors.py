@@ -13,7 +13,7 @@ from rooflint_measure.record import Gemm, Measurement
 from rooflint_measure.sensors.observer import Observer
 from rooflint_measure.stopwatches.clocks import Call, GraphClock, graphed
 from rooflint_measure.stopwatches.gemm import NotMeasuredError
-from rooflint_measure.stopwatches.products import Shape, import_torch, normal
+from rooflint_measure.stopwatches.products import Shape, gpu_library, import_torch, normal
 from rooflint_measure.stopwatches.timing import Plan, measure
 
 Kind = Literal["null", "peak", "streaming"]
@@ -58,8 +58,12 @@ def measured(
     plan: Plan | None = None,
     cuda: Any = None,
     products: Callable[[Shape, str, str], Sequence[Call]] | None = None,
+    library: str = "",
 ) -> Measurement:
-    """One anchor. `cuda` is torch.cuda by default. Raises NotMeasuredError where it does not fit or does not exist."""
+    """One anchor. `cuda` is torch.cuda by default, `library` that of torch.
+
+    Raises NotMeasuredError where it does not fit or does not exist.
+    """
     m, n, k = shape
     try:
         calls = (products or _products)(shape, precision, device)
@@ -68,7 +72,7 @@ def measured(
     except (RuntimeError, MemoryError) as error:  # torch's out of memory is a RuntimeError
         raise NotMeasuredError(str(error).strip().split("\n")[0] or type(error).__name__) from error
     return measure(
-        Gemm(precision=precision, library="cublas", m=m, n=n, k=k, weight_copies=len(calls)),
+        Gemm(precision=precision, library=library or gpu_library(), m=m, n=n, k=k, weight_copies=len(calls)),
         replay,
         observer=observer,
         plan=plan,

@@ -153,7 +153,9 @@ def probe(kernel: Kernel, clock: Clock | None = None) -> float:
 
 
 def refuse_emulated(kernel: Kernel, rate: float, fp32_rate: float | None) -> None:
-    """Raise NotMeasuredError for a precision that the CPU has no instructions for. Rates in op/s."""
+    """Raise NotMeasuredError for a precision that the device has no instructions for. Rates in op/s."""
+    if kernel.lacks:
+        raise NotMeasuredError(kernel.lacks)
     narrow = PRECISIONS[kernel.precision].bits < PRECISIONS["fp32"].bits
     if kernel.device == "cpu" and narrow and fp32_rate and rate < EMULATED * fp32_rate:
         raise NotMeasuredError(

@@ -39,6 +39,8 @@ class Kernel:
     first: int = 256
     last: int = 4096
     details: Mapping[str, str | int | float] = field(default_factory=dict)
+    lacks: str = ""
+    """Why the device has no instructions for the precision; empty where it has, or where only a probe can tell."""
     own_process: bool = False
     """Whether its library chooses its kernels when it is loaded, so that it is measured in a process of its own."""
 
@@ -178,13 +180,42 @@ def _int8_product(device: str, *, columns: bool) -> Make:
     return make
 
 
-# ---- cuBLAS through torch
+# ---- cuBLAS and hipBLASLt through torch
+
+NATIVE_FROM: Mapping[str, tuple[int, int]] = {"tf32": (8, 0), "bf16": (8, 0), "fp8": (8, 9)}
+"""Compute capability of NVIDIA's first tensor cores that multiply in a precision: Ampere's, Ada's for FP8.
+
+Before, torch converts bf16 and computes tf32 in fp32, without a word. CUDA C++ programming guide, "Arithmetic
+instructions" and table "Feature support per compute capability".
+"""
+
+
+def gpu_library(torch: Any = None) -> str:
+    """The BLAS of torch's GPU build: `cublas`, or on ROCm `hipblaslt`, which answers to the name `cuda` there, too."""
+    return "hipblaslt" if (torch or import_torch()).version.hip else "cublas"
+
+
+def gpu_lacks(precision: str, device: str, torch: Any = None) -> str:
+    """Why a GPU would only emulate a precision; empty where it does not, and for AMD's, which say no by themselves."""
+    torch = torch or import_torch()
+    if precision not in NATIVE_FROM or torch.version.hip:
+        return ""
+    found, least = torch.cuda.get_device_capability(device), NATIVE_FROM[precision]
+    if tuple(found) >= least:
+        return ""
+    dotted = ("{}.{}".format(*one) for one in (least, found))
+    return "not native here: {} is native from compute capability {} on, and this GPU has {}".format(precision, *dotted)
 
 
 def _cuda(device: str) -> Iterator[Kernel]:
+    library = gpu_library()
+
     def kernel(precision: str, calls: Mapping[str, Make], rounding: str = "") -> Kernel:
         details = {"float32_matmul_precision": rounding} if rounding else {}
-        return Kernel(precision, "cublas", device, calls, multiple=128, first=1024, last=16384, details=details)
+        lacks = gpu_lacks(precision, device)
+        return Kernel(
+            precision, library, device, calls, multiple=128, first=1024, last=16384, details=details, lacks=lacks
+        )
 
     for precision, dtype, rounding in (
         ("fp64", "float64", ""),

@@ -62,11 +62,24 @@ def passes(device: str = "cpu") -> Iterator[Pass]:
             yield Pass(name, "numpy", device, _made(call, _numpy_arrays))
 
 
-def cache_bytes(device: str = "cpu") -> int | Unavailable:
+INFINITY_CACHES = {
+    **dict.fromkeys(("gfx942", "gfx950"), 256 * 2**20),  # MI300A, MI300X, MI325X; MI350X, MI355X
+    "gfx1100": 96 * 2**20,  # Radeon RX 7900 XTX
+}
+"""Infinity Cache behind the L2 that ROCm reports, by the architecture as ROCm names it. [B]
+
+AMD CDNA 3 white paper, table 1; CDNA 4 architecture white paper; AMD RDNA 3 instruction set architecture.
+"""
+
+
+def cache_bytes(device: str = "cpu", torch: Any = None) -> int | Unavailable:
     """The last-level cache that arrays must exceed. [B]"""
     if device == "cpu":
         return last_level_bytes()
-    return int(import_torch().cuda.get_device_properties(device).L2_cache_size)
+    found = (torch or import_torch()).cuda.get_device_properties(device)
+    # gfx942:sramecc+:xnack-
+    architecture = str(getattr(found, "gcnArchName", "")).partition(":")[0]
+    return max(int(found.L2_cache_size), INFINITY_CACHES.get(architecture, 0))
 
 
 def array_bytes(cache: int | Unavailable, device: str = "cpu") -> int:

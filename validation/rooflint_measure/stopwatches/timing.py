@@ -8,6 +8,7 @@ import math
 import time
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -179,7 +180,7 @@ def _count(plan: Plan, turns: Sequence[_Timed]) -> int:
 
 STATES = 3
 """States that are read between the samples of a measurement."""
-IDLE_S = 2.0
+IDLE_S = 3.0
 """For the power of a device that does nothing, at most. [s]"""
 OCCUPIED_S = 0.05
 """Work that is queued on an asynchronous device before its state is read. [s]"""
@@ -211,7 +212,7 @@ def measure(
     before, watch = observer.state(), _StateWatch(observer, plan, _occupation(call, clock))
     samples, *others = take_in_turn(calls, clock=clock, plan=plan, watch=watch)
     conditions = observer.conditions(before, observer.state(), tuple(watch.states))
-    energy = _energy(meter, _run(call, clock, energy_s), idle_w)
+    energy = _energy(meter, _run(call, clock, energy_s), idle_w, min(energy_s, IDLE_S))
     return Measurement(
         subject=subject,
         samples=samples,
@@ -236,14 +237,24 @@ def _idle(observer: Observer, energy_s: float) -> tuple[PowerSource | Unavailabl
         return Unavailable(reason=str(error)), 0.0
 
 
-def _energy(meter: PowerSource | Unavailable, run: Callable[[], int], idle_w: float) -> Energy | Unavailable:
-    """Energy of the run; a source that fails loses the energy, not the times that were measured before."""
+def _energy(
+    meter: PowerSource | Unavailable, run: Callable[[], int], idle_w: float, idle_s: float
+) -> Energy | Unavailable:
+    """Energy of the run, and the idle power after it.
+
+    A source that fails loses the energy, not the times that were measured before; afterwards, the warm idle power.
+    """
     if isinstance(meter, Unavailable):
         return meter
     try:
-        return meter.metered(run, idle_w)
+        found = meter.metered(run, idle_w)
     except RooflintError as error:
         return Unavailable(reason=str(error))
+    if isinstance(found, Unavailable):
+        return found
+    with suppress(RooflintError):
+        found = found.model_copy(update={"warm_idle_w": meter.idle_w(idle_s)})
+    return found
 
 
 def _run(call: Call, clock: Clock, seconds: float) -> Callable[[], int]:
