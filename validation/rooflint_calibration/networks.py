@@ -25,6 +25,8 @@ from rooflint.workloads.workload import Workload
 from rooflint_calibration.package import PUBLISHED
 from rooflint_calibration.published import PublishedSourceSpec
 
+TOPIC = "network"
+"""What claims about these tables are about, where others are about a kind of kernel."""
 FOLDER = f"{PUBLISHED}/networks"
 """The folder of a golden root with these tables; it has no claims."""
 

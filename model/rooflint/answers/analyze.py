@@ -21,7 +21,7 @@ from rooflint.answers.record import (
 )
 from rooflint.base import units
 from rooflint.base.precision import rate_unit
-from rooflint.base.text import UNKNOWN
+from rooflint.base.text import UNKNOWN, counted
 from rooflint.base.units import format_number, format_quantity, percent
 from rooflint.hardware.schema import Strict
 from rooflint.kernels.gemm import Breakdown
@@ -251,7 +251,7 @@ def _energy(one: Contender) -> Iterator[Section]:
     product = format_quantity(power_efficiency_ops_per_j(found), units.OPS_PER_J)
     rows = [
         ("per inference", each, f"{ends} over the range of the sources"),
-        ("per batch", format_quantity(found.energy_j, units.JOULES), f"{found.batch} inferences"),
+        ("per batch", format_quantity(found.energy_j, units.JOULES), counted(found.batch, "inference")),
         ("power", format_quantity(found.power_w, units.WATTS), _of_limit(found)),
         ("efficiency", format_quantity(found.ops_per_j, units.OPS_PER_J), "attained ops per joule"),
         (

@@ -40,7 +40,7 @@ def subjects() -> Mapping[str, Subject]:
     tables = Subject(known, _table_and_regime, obtain_published, sampled=False)
     known = f"a table of {networks.FOLDER}, and perhaps {' or '.join(WHOLE)}"
     whole = Subject(known, _network_and_part, obtain_network, sampled=False)
-    return {name: held_out.subject(name) for name in TOPICS} | {"published": tables, "network": whole}
+    return {name: held_out.subject(name) for name in TOPICS} | {"published": tables, networks.TOPIC: whole}
 
 
 def parts(claim: Claim) -> tuple[str, str | None]:
@@ -187,7 +187,7 @@ def obtain_network(claim: Claim, context: Context) -> Obtained:
         score(predicted, table.seconds),
         score(bound, table.seconds),
         f"{len(table.seconds)} devices of {shown(table.file)}",
-        topic="network",
+        topic=networks.TOPIC,
         regime="all",
         precision=table.spec.precision,
         devices=[row.device for row in table.spec.rows],

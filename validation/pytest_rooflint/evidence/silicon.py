@@ -14,7 +14,7 @@ from rooflint.base.errors import RooflintError, shown
 from rooflint.base.text import counted
 from rooflint.base.units import SECONDS, format_quantity
 from rooflint.hardware.device import Hardware
-from rooflint_calibration import evaluation, package, published
+from rooflint_calibration import evaluation, networks, package, published
 from rooflint_calibration.causes import Likeness, Worst, worst
 from rooflint_calibration.evaluation import HeldOut
 from rooflint_calibration.topics import PRODUCT, STREAM, TOPICS
@@ -65,7 +65,7 @@ def silicon(suite: Suite, found: Sequence[Verdict], devices: Sequence[Hardware])
         measurements=package.label() if known else None,
         scores=list(_scores(decided)),
         published=list(_published(suite, decided)),
-        whole=[_whole(one, one.obtained) for one in decided if one.obtained and not one.prediction],
+        whole=[_whole(one, one.obtained) for one in decided if one.obtained and not _is_of_kernels(one)],
         bins=findings.SiliconBins(
             per_decade=evaluation.PER_DECADE,
             ratio_per_decade=evaluation.RATIO_PER_DECADE,
@@ -140,7 +140,7 @@ def _scores(decided: Sequence[Verdict]) -> Iterator[findings.SiliconScore]:
 def _published(suite: Suite, decided: Sequence[Verdict]) -> Iterator[findings.SiliconPublished]:
     for one in decided:
         prediction = one.prediction
-        if prediction and prediction.table:
+        if prediction and prediction.table and _is_of_kernels(one):
             spec = published.find(prediction.table, suite.golden_roots).spec
             regimes = STREAM if spec.op in published.STREAMS else PRODUCT
             yield findings.SiliconPublished.from_object(
@@ -150,6 +150,11 @@ def _published(suite: Suite, decided: Sequence[Verdict]) -> Iterator[findings.Si
                 regime=regimes[prediction.regime],
                 **_errors(one, prediction),
             )
+
+
+def _is_of_kernels(one: Verdict) -> bool:
+    """Whether it was decided on times of single kernels, and not on those of whole networks or on an order."""
+    return one.prediction is not None and one.prediction.topic != networks.TOPIC
 
 
 def _errors(one: Verdict, found: Prediction) -> dict[str, Any]:
