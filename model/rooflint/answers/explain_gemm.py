@@ -182,12 +182,19 @@ def _off(question: DeviceKernel) -> str:
     """The error of such predictions: the range in front of it only shows how well the constants are known."""
     errors = question.errors.values()
     if not errors:
-        return " (not a confidence interval)"
+        precision = question.kernel.precision
+        return f" (not a confidence interval); no product in {precision} was measured, so the error is not known"
     text = TITLES[question.kernel.topic or ""]
+    own = question.own_error
+    here = f"{own[1]:g} % on {FAMILIES.get(own[0], own[0].title())}" if own else "not measured on its architecture"
     return (
         f" (not a confidence interval); mean error of {text} on families left out of the fit: "
-        f"{min(errors):g} to {max(errors):g} %"
+        f"{min(errors):g} to {max(errors):g} %, {here}"
     )
+
+
+FAMILIES = {"rtx_pro": "RTX PRO"}
+"""What a family is called, where its name is not a word."""
 
 
 TITLES = {

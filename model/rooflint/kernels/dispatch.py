@@ -76,6 +76,12 @@ def kernel_for(op: str, precision: str, chip: Chip, *, carried: bool = False, **
     return found(precision=precision, **options)
 
 
+def family_of(architecture: str) -> str:
+    """The family that an architecture is fitted and scored in: its generation, and workstation Blackwell apart."""
+    generation, _, die = architecture.rpartition("/")[2].partition("-")
+    return "rtx_pro" if die == "gb202" else generation
+
+
 @dataclass(frozen=True)
 class KernelTimes:
     """Ops of one kind on one chip, and what its model says of them."""
@@ -137,6 +143,13 @@ class DeviceKernel(KernelTimes):
     def errors(self) -> Mapping[str, float]:
         """Mean errors on families of GPUs that constants had not seen, by family; empty where not measured. [%]"""
         return self.file.errors(self.kernel.topic)
+
+    @property
+    def own_error(self) -> tuple[str, float] | None:
+        """The family of the device and its held-out mean error; None where its architecture was not measured. [%]"""
+        family = family_of(self.hardware.architecture or "")
+        measured = self.hardware.architecture in self.kernel.measured_on and family in self.errors
+        return (family, self.errors[family]) if measured else None
 
     @property
     def error_band(self) -> tuple[float, float] | None:

@@ -119,10 +119,24 @@ def test_ends_of_constants_are_no_error_bar_and_the_errors_stand_beside_them():
     errors = constants_file(Registry()).errors("gemm").values()
     ends = (
         f"(not a confidence interval); mean error of bf16 products on families left out of the fit: "
-        f"{min(errors):g} to {max(errors):g} %"
+        f"{min(errors):g} to {max(errors):g} %, "
     )
-    assert section("large", "Latency").sentences[0].endswith(ends)
-    assert section("deep", "Latency").sentences[0].endswith("(not a confidence interval)")  # no errors in fp16
+    assert ends in section("large", "Latency").sentences[0]
+    unknown = "(not a confidence interval); no product in fp16 was measured, so the error is not known"
+    assert section("deep", "Latency").sentences[0].endswith(unknown)
+
+
+def test_the_error_of_the_own_family_stands_beside_those_of_all():
+    errors = constants_file(Registry()).errors("gemm")
+    for device, family, name in (
+        ("h200-sxm-141gb", "hopper", "Hopper"),
+        ("rtx-pro-6000-blackwell-server", "rtx_pro", "RTX PRO"),
+    ):
+        said = answer_of(device, "bf16", m=64, n=4096, k=4096).sections[0].sentences[0]
+        assert said.endswith(f" %, {errors[family]:g} % on {name}")
+    # GA102 is another die of the generation of the A100
+    a40 = answer_of("a40", "bf16", m=64, n=4096, k=4096).sections[0].sentences[0]
+    assert a40.endswith(" %, not measured on its architecture")
 
 
 # ---- the ladder
@@ -247,8 +261,8 @@ def test_where_cuda_cores_compute_it_says_so():
         "efficiency and energy are fitted to linear layers in fp32; other constants are those of bf16 products"
     )
     errors = constants_file(Registry()).errors("fp32").values()
-    ends = f"fp32 products on CUDA cores on families left out of the fit: {min(errors):g} to {max(errors):g} %"
-    assert section("cores", "Latency").sentences[0].endswith(ends)
+    ends = f"fp32 products on CUDA cores on families left out of the fit: {min(errors):g} to {max(errors):g} %, "
+    assert ends in section("cores", "Latency").sentences[0]
 
 
 # ---- the record and its rows
@@ -306,8 +320,8 @@ def test_weights_that_come_again_are_found_in_l2():
 
 def test_a_product_in_fp8_has_errors_and_a_caveat_of_its_own():
     errors = constants_file(Registry()).errors("fp8_tensor").values()
-    ends = f"quantise kernel included, on families left out of the fit: {min(errors):g} to {max(errors):g} %"
-    assert section("quantised", "Latency").sentences[0].endswith(ends)
+    ends = f"quantise kernel included, on families left out of the fit: {min(errors):g} to {max(errors):g} %, "
+    assert ends in section("quantised", "Latency").sentences[0]
     (caveat,) = [one for one in answered("quantised").record.caveats if "quantises" in one]
     assert "a separate kernel quantises the activations to FP8 before the product" in caveat
     assert "small products are slower in fp8 than in bf16" in caveat
