@@ -234,12 +234,18 @@ def test_a_line_that_did_not_change_ranks_below_one_that_did(evidence):
     fail["causes"].insert(0, fail["causes"][0] | {"line": 77, "text": "the clock is a quarter"})
     place = {"path": "a", "from": "1", "to": "2", "fixes": 1, "breaks": 0, "failing": 1, "ids": [fail["nodeid"]]}
     evidence["places"] = [place | {"file": SPEC, "line": line} for line in (77, 23)]
-    for changes, first in ((None, 77), ([cause([CLAIM])], 23)):
+    # a change that makes no claim fail (24) ranks its line first; one that does is told at the top, and not again
+    evidence["places"].append(place | {"file": SPEC, "line": 24})
+    for changes, first, lines in (
+        (None, 77, [77, 23, 24]),
+        ([cause([CLAIM])], 23, [77, 24]),
+        ([cause([CLAIM]), cause([], 24)], 23, [24, 77]),
+    ):
         found = Evidence.model_validate(evidence | {"claim_changes": claim_changes(changes) if changes else None})
         page = Page.of(found)
         (verdict,) = [one for _, one in page.fails if one.id == fail["id"] and one.file == fail["file"]]
         assert verdict.causes[0].line == first
-        assert view(page).places[0][0].line == first
+        assert [one.line for one, _ in view(page).places] == lines
 
 
 def test_the_comment_is_a_third_file_and_goes_where_a_later_run_has_no_base(tmp_path, evidence):

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from rooflint_report.causes import by_cause
+from rooflint_report.causes import by_cause, culprits
 from rooflint_report.evidence import Problem
 from rooflint_report.sections.section import Page, counted, is_unchanged
 from rooflint_report.verdicts import Place, Verdict
@@ -26,6 +26,7 @@ class Failures:
     """What failed, and what would fix it."""
 
     places: list[tuple[Place, list[Witness]]]
+    """Repairs that were tried, but for those of lines whose change makes claims fail: these stand at the top."""
     problems: list[Problem]
     fails: list[tuple[str, Verdict]]
     groups: list[list[tuple[str, Verdict]]]
@@ -54,7 +55,9 @@ def view(page: Page) -> Failures | None:
     evidence = page.evidence
     if not page.fails and not evidence.problems:
         return None
-    changed_first = sorted(evidence.places, key=lambda place: is_unchanged(place, evidence))
+    told = {(one.cause.file, one.cause.line) for one in culprits(evidence)}
+    left = [place for place in evidence.places if (place.file, place.line) not in told]
+    changed_first = sorted(left, key=lambda place: is_unchanged(place, evidence))
     places = [(place, witnesses(place, page.fails)) for place in changed_first]
     anchors = {verdict.nodeid: anchor for anchor, verdict in page.fails}
     changes = evidence.claim_changes.causes if evidence.claim_changes else None

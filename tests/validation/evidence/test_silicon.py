@@ -1,5 +1,6 @@
 """Silicon in the evidence: figures are those of the claims, bins hold every row, and nothing where nothing was read."""
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -20,6 +21,7 @@ from rooflint_calibration.package import FAMILIES, NAMES, PUBLISHED, NotInstalle
 from rooflint_calibration.rows import Rows
 from rooflint_report.evidence import plain
 
+PROJECT = Path(__file__).parents[3]
 CLAIMS = """source: {document: Some tables, where: all, grade: read}
 claims:
   - {prediction: gemm hopper all, error: 10 %, bias: 9 %, rows: 100}
@@ -160,6 +162,15 @@ def test_tables_of_others_are_told_without_any_package(monkeypatch, found, tmp_p
         assert one["roofline_display"].replace(" %", "%") in verdict["obtained"]["formula"]
     assert told["whole"] == []
     assert told["densities"] == []
+
+
+def test_claims_about_whole_networks_are_told_beside_those_of_kernels():
+    suite = Suite.of_project([PROJECT / "golden"], None)
+    claims = read.load(PROJECT / "golden/silicon/networks.yaml").claims
+    verdicts = [record(judge(one, "", suite)) for one in claims]
+    told = plain(silicon(suite, verdicts, []))
+    assert [one["subject"] for one in told["whole"]] == [one.subject for one in claims]
+    assert told["published"] == []
 
 
 def test_where_the_measurements_are_not_installed_only_the_claims_are_told(monkeypatch, found):
