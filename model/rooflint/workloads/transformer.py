@@ -373,3 +373,40 @@ def _grouped(
     m, n, k = shape
     elements = (m * k, hit * (n * k + experts.bias * n), m * n)
     return rows.add(name, "experts", reads, elements, experts.layers, shape=(m, n, k, 1))
+
+
+# ---- Encoders
+
+
+def encoder(layers: int, hidden: int, heads: int, feed_forward: int, tokens: int, batch: int = 1) -> Workload:
+    """The layers of BERT on sequences of that many tokens, without its embedding and head.
+
+    Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers for Language Understanding", NAACL 2019: norms
+    come after the residual additions, the activation is GELU. Raises WorkloadError for heads that do not fit.
+    """
+    if hidden % heads:
+        raise WorkloadError(f"heads: want a divisor of {hidden}, found {heads}")
+    rows, all_heads, width = _Rows(batch * tokens, 1), batch * heads, 2 * hidden // heads
+    count = rows.tokens * hidden
+    qkv = rows.linear("qkv", INPUT, 3 * hidden, hidden, layers, bias=True)
+    softmax = all_heads * tokens * tokens * (1 + SOFTMAX_OPS)
+    shape, elements = (tokens, tokens, width, all_heads), (3 * count, 0, count)
+    last = rows.add("attention", "attention", [qkv], elements, layers, other_ops=softmax, shape=shape)
+    last = rows.linear("attention_out", last, hidden, hidden, layers, bias=True)
+    normed = _added_and_normed(rows, "attention", INPUT, last, hidden, layers)
+    last = rows.linear("up", normed, feed_forward, hidden, layers, bias=True)
+    last = rows.each("gelu", "gelu", [last], feed_forward, layers, ACTIVATION_OPS["gelu"])
+    last = rows.linear("down", last, hidden, feed_forward, layers, bias=True)
+    _added_and_normed(rows, "feed_forward", normed, last, hidden, layers)
+    constants = sum(op.elements_weight for op in rows.ops)
+    flow = Flow(tuple(rows.reads), (len(rows.ops) - 1,), count, constants)
+    name = f"encoder-{layers}x{hidden}-{tokens}"
+    return Workload.from_ops(name, rows.ops, batch, flow=flow)
+
+
+def _added_and_normed(rows: _Rows, name: str, stream: int, last: int, hidden: int, layers: int) -> int:
+    """The residual stream and what is added to it, normalised."""
+    count = rows.tokens * hidden
+    added = rows.each(f"{name}_add", "add", [stream, last], hidden, layers, 1, operands=2)
+    norm = (count, 2 * hidden, count)
+    return rows.add(f"{name}_norm", "layer_norm", [added], norm, layers, other_ops=NORM_OPS * count)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rooflint.workloads.configuration import Experts, Latent, Transformer
-from rooflint.workloads.transformer import MOST_STEPS, Step, decode_steps, hit_experts, keys_seen, table
+from rooflint.workloads.transformer import MOST_STEPS, Step, decode_steps, encoder, hit_experts, keys_seen, table
 from rooflint.workloads.workload import WorkloadError, footprint
 
 # 2 heads of queries share one head of keys; a head has 4 elements
@@ -187,3 +187,38 @@ def test_the_footprint_has_weights_cache_and_the_widest_pair_of_tensors():
     # gate and up of 10 tokens (2 × 16), what they become (16), and the residual stream (8)
     assert live.peak_activation_elements == 10 * (32 + 16 + 8)
     assert live.peak_bytes("bf16") == 2 * (live.weight_elements + live.cache_elements + 560)
+
+
+# ---- encoders
+
+
+def test_bert_large_has_its_macs_and_weights():
+    # a layer: 4 × 1024² of attention and 2 × 1024 × 4096 in weights; scores and sums 2 × 177² × 1024
+    bert = encoder(24, 1024, 16, 4096, 177)
+    weights = 4 * 1024**2 + 2 * 1024 * 4096
+    assert bert.total_macs == 24 * (177 * weights + 2 * 177**2 * 1024)
+    # biases of 3, 1, 4 and 1 × 1024, two norms with scale and shift
+    assert bert.flow.elements_constant == 24 * (weights + 9 * 1024 + 4 * 1024)
+    assert bert.repeats.tolist() == [24] * len(bert)
+
+
+def test_an_encoder_scales_with_its_batch():
+    assert encoder(2, 64, 4, 256, 10).at_batch(6) == encoder(2, 64, 4, 256, 10, batch=6)
+
+
+def test_fused_an_encoder_keeps_additions_and_gelu_in_its_products():
+    names = encoder(2, 64, 4, 256, 10).fused().op_names.tolist()
+    assert names == [
+        "qkv",
+        "attention",
+        "attention_out + add",
+        "attention_norm",
+        "up + gelu",
+        "down + add",
+        "feed_forward_norm",
+    ]
+
+
+def test_heads_divide_the_width():
+    with pytest.raises(WorkloadError, match="heads: want a divisor of 64, found 5"):
+        encoder(2, 64, 5, 256, 10)
