@@ -4,6 +4,7 @@ A .svg or .png file is a drawing of the curves and bars of the answer; it needs 
 """
 
 import io
+import math
 import os
 import textwrap
 from collections.abc import Callable
@@ -16,7 +17,8 @@ import typer
 from rooflint.base.errors import RooflintError
 from rooflint.base.files import write_atomically, write_bytes_atomically
 from rooflint.output.answer import Answer, write
-from rooflint.output.sections import Bars, Curves, Page
+from rooflint.output.sections import Bars, Curves, Page, Rooflines
+from rooflint.roofline import attainable_ops_per_s
 
 FORMS = {".txt": "text", ".json": "json", ".csv": "csv", ".md": "md", ".html": "html"}
 """Format by suffix."""
@@ -113,8 +115,8 @@ WIDE, HIGH = 8.0, 5.0
 
 
 def draw(page: Page, form: str) -> bytes:
-    """The curves and the bars of an answer, one below the other, as `svg` or `png`. Raises PlotError."""
-    found = [section for section in page.sections if isinstance(section, Curves | Bars)]
+    """The curves, bars and rooflines of an answer, one below the other, as `svg` or `png`. Raises PlotError."""
+    found = [section for section in page.sections if isinstance(section, Curves | Bars | Rooflines)]
     if not found:
         raise PlotError("nothing to draw: this answer has no curves and no bars; --compare or a range brings some")
     figure, fixed = _figure(len(found))
@@ -168,8 +170,33 @@ def _bars(axes: Any, section: Bars) -> None:
     axes.legend(fontsize="small")
 
 
+def _rooflines(axes: Any, section: Rooflines) -> None:
+    """Each roof from a tenth of the least intensity to beyond its ridge, with its points."""
+    places = [point.intensity_ops_per_byte for point in section.points]
+    places += [roof.ridge_ops_per_byte for roof in section.roofs if math.isfinite(roof.ridge_ops_per_byte)]
+    low, high = min(places, default=1.0) / 3, max(places, default=1.0) * 3
+    for number, roof in enumerate(section.roofs):
+        ridge = min(max(roof.ridge_ops_per_byte, low), high)
+        line = [
+            (at, attainable_ops_per_s(at, roof.peak_ops_per_s, roof.bandwidth_bytes_per_s)) for at in (low, ridge, high)
+        ]
+        axes.loglog(*zip(*line, strict=True), color=f"C{number}", label=roof.name)
+        for point in (one for one in section.points if one.roof == roof.name):
+            place = point.intensity_ops_per_byte, point.attained_ops_per_s
+            axes.plot(*place, "o", color=f"C{number}", markersize=4)
+            axes.annotate(point.label, place, xytext=(3, 3), textcoords="offset points", fontsize="xx-small")
+    axes.set_xlabel(_label("intensity", "op/B"))
+    axes.set_ylabel(_label("rate", "op/s"))
+    axes.grid(visible=True, which="both", alpha=0.3)
+    axes.legend(fontsize="small")
+
+
 def _label(name: str, unit: str) -> str:
     return f"{name} [{unit}]" if unit else name
 
 
-_DRAWERS: dict[str, Callable[[Any, Any], None]] = {"curves": _curves, "bars": _bars}
+_DRAWERS: dict[str, Callable[[Any, Any], None]] = {
+    "curves": _curves,
+    "bars": _bars,
+    "rooflines": _rooflines,
+}

@@ -4,7 +4,8 @@ import datetime
 
 import pytest
 
-from pytest_rooflint.recordings.account import account, peak_per_s, share, share_of_reference
+from pytest_rooflint.recordings.account import account, beside, peak_per_s, share
+from pytest_rooflint.recordings.charts import of_product
 from rooflint_measure.record import (
     Conditions,
     Gemm,
@@ -90,10 +91,10 @@ def test_there_is_no_share_without_a_device_a_peak_or_a_rate(k1):
 def test_a_network_stands_beside_the_product_that_was_timed_in_turn():
     # 1 GMAC in 1 ms over 8 GMAC in 2 ms
     reference = Reference(subject=GEMM, samples=Samples(seconds=(2e-3, 3e-3), calls=1))
-    assert share_of_reference(row(RESNET, 1e-3, reference=reference)) == 0.25
-    assert share_of_reference(row(RESNET)) is None
-    assert share_of_reference(row(COPY, reference=reference)) is None
-    assert share_of_reference(row(RESNET, reference=reference.model_copy(update={"subject": COPY}))) is None
+    assert of_product(row(RESNET, 1e-3, reference=reference)) == 0.25
+    assert of_product(row(RESNET)) is None
+    assert of_product(row(COPY, reference=reference)) is None
+    assert of_product(row(RESNET, reference=reference.model_copy(update={"subject": COPY}))) is None
 
 
 # ---- tables
@@ -242,3 +243,36 @@ def test_what_was_left_out_has_its_reason(k1):
         "gemm fp8: no library",
     )
     assert prose(account(recorded(row(GEMM)), k1), "Left out") is None
+
+
+# ---- several recordings
+
+
+def sections_of(answer):
+    return {section.heading: section for section in answer.sections}
+
+
+def test_recordings_side_by_side_have_each_time_over_that_on_the_first():
+    # medians are 1.06 times the best: 1.06 ms, and twice as long on the second
+    answer = beside([(recorded(row(GEMM, 1e-3)), None), (recorded(row(GEMM, 2e-3), row(COPY)), None)])
+    found = sections_of(answer)
+    times = {cells[0]: cells[1:] for cells in found["Times"].table.rows}
+    assert times["gemm-int8-cublas-1000x2000x4000"] == ("1.06 ms", "2.12 ms (2 ×)")
+    assert times["stream-copy-torch-100000000"] == ("—", "1.06 ms")
+    assert found["Compared"].sentences == (
+        "2 Acme K1 2026-11-20 takes 2 times as long as 1 Acme K1 2026-11-20 in the geometric mean of 1 measurements: "
+        "2 times in gemm-int8-cublas-1000x2000x4000, 2 times in gemm-int8-cublas-1000x2000x4000",
+    )
+
+
+def test_recordings_without_a_common_measurement_say_so():
+    found = sections_of(beside([(recorded(row(GEMM)), None), (recorded(row(COPY)), None)]))
+    assert found["Compared"].sentences == (
+        "2 Acme K1 2026-11-20 and 1 Acme K1 2026-11-20 have no measurement in common",
+    )
+
+
+def test_an_account_has_charts_only_where_they_are_drawn(k1):
+    recording = recorded(row(RESNET))
+    assert "Distributions of latency" not in sections_of(account(recording, k1))
+    assert "Distributions of latency" in sections_of(account(recording, k1, drawn=True))

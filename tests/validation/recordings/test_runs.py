@@ -112,7 +112,11 @@ def torch(monkeypatch):
         device_count=lambda: 2, is_available=lambda: True, set_device=lambda number: told.append(("device", number))
     )
     fake = SimpleNamespace(
-        __version__="2.9", cuda=cuda, told=told, set_num_threads=lambda number: told.append(("threads", number))
+        __version__="2.9",
+        version=SimpleNamespace(cuda="12.8"),
+        cuda=cuda,
+        told=told,
+        set_num_threads=lambda number: told.append(("threads", number)),
     )
     monkeypatch.setitem(sys.modules, "torch", fake)
     monkeypatch.setattr(products, "has_torch", lambda: True)
@@ -151,6 +155,13 @@ def test_a_device_that_torch_does_not_see_is_refused_with_the_number_it_sees(tor
         runs.prepare(runs.Request("cuda:2"))
     torch.cuda.is_available = lambda: False
     with pytest.raises(RooflintError, match=r"--device cuda: torch 2.9 sees no CUDA devices"):
+        runs.prepare(runs.Request("cuda"))
+
+
+def test_where_torch_sees_no_device_an_old_driver_is_the_reason(torch, monkeypatch):
+    torch.cuda.is_available = lambda: False
+    monkeypatch.setattr(runs, "driver_version", lambda: "470.82.01")
+    with pytest.raises(RooflintError, match=r"sees no CUDA devices; driver 470\.82\.01 is older than 525\.60\.13"):
         runs.prepare(runs.Request("cuda"))
 
 

@@ -17,7 +17,7 @@ import typer
 import rooflint_measure
 from pytest_rooflint.cli import progress
 from pytest_rooflint.recordings import baselines, files, runs
-from pytest_rooflint.recordings.account import account
+from pytest_rooflint.recordings.account import account, beside
 from pytest_rooflint.recordings.comparison import Side, calibrated, checkouts, compared
 from rooflint.api.devices import registry
 from rooflint.base.errors import RooflintError
@@ -389,14 +389,17 @@ def _writable(folder: Path) -> None:
 
 @app.command("show")
 def show_command(
-    file: Annotated[Path, typer.Argument(help="A recording.", dir_okay=False)],
+    file: Annotated[list[Path], typer.Argument(help="A recording; several are compared.", dir_okay=False)],
     hardware: StatedId = "",
     form: Form = "",
     output: Output = None,
     specs: Specs = None,
 ) -> None:
-    """Show a recording beside the peaks that the model derives."""
-    _print(read(file), Report(hardware, form, output, specs))
+    """Show a recording beside the peaks that the model derives, or several beside one another, with charts."""
+    report = Report(hardware, form, output, specs)
+    found = [(one, _known(report, one.machine)) for one in map(read, file)]
+    shown = beside(found) if len(found) > 1 else account(*found[0], drawn=True)
+    deliver(shown, report.form, report.output)
 
 
 def _precisions(given: list[str] | None) -> tuple[str, ...]:

@@ -1,9 +1,12 @@
 """The account of a recording: rates, shares of what the model derives, conditions, and what was left out."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from pytest_rooflint.recordings import charts
 from pytest_rooflint.recordings.bounds import best_rate
+from pytest_rooflint.recordings.charts import of_product
 from pytest_rooflint.recordings.row import OWN
 from rooflint.base.errors import RooflintError
 from rooflint.base.precision import rate_unit
@@ -21,16 +24,77 @@ HOW = (
 )
 
 
-def account(recording: record.Recording, hardware: Hardware | None) -> Answer:
-    """The measurements of a recording, with what the model derives if the device is known."""
+def account(recording: record.Recording, hardware: Hardware | None, *, drawn: bool = False) -> Answer:
+    """The measurements of a recording, with what the model derives if the device is known; `drawn` with charts."""
+    shown = [charts.Shown(row, hardware) for row in recording.measurements] if drawn else []
     listed = [_listed(row, hardware) for row in recording.measurements]
     return Answer(
         title=f"Measured on {recording.machine.device}",
         subtitle=f"{recording.taken:%Y-%m-%d %H:%M} UTC, {recording.command}",
-        sections=tuple(_sections(recording, hardware)),
+        sections=(*charts.findings(shown), *_sections(recording, hardware), *charts.sections(shown)),
         record=json.loads(record.as_json(recording)),
         listing=Table.of(tuple(listed[0]), listed),
     )
+
+
+def beside(recordings: Sequence[tuple[record.Recording, Hardware | None]]) -> Answer:
+    """Several recordings side by side: the same measurement on each, with its time over that on the first."""
+    names = [_machine(one, position) for position, (one, _) in enumerate(recordings, 1)]
+    shown = [
+        charts.Shown(row, hardware, name)
+        for name, (one, hardware) in zip(names, recordings, strict=True)
+        for row in one.measurements
+    ]
+    times = {
+        name: {label: row.samples.median_s for row in one.measurements if (label := record.label(row.subject))}
+        for name, (one, _) in zip(names, recordings, strict=True)
+    }
+    labels = dict.fromkeys(label for rows in times.values() for label in rows)
+    rows = tuple((label, *_beside(label, times)) for label in labels)
+    table = Table(("measurement", *names), rows)
+    note = "median of a call; × is its time over that on the first"
+    return Answer(
+        title="Measured side by side",
+        subtitle=", ".join(names),
+        sections=(
+            Prose("Compared", tuple(_leads(times))),
+            *charts.findings(shown),
+            Grid("Times", table, note),
+            *charts.sections(shown),
+        ),
+        record={"recordings": [json.loads(record.as_json(one)) for one, _ in recordings]},
+        listing=table,
+    )
+
+
+def _machine(recording: record.Recording, position: int) -> str:
+    return f"{position} {recording.machine.device.partition(',')[0]} {recording.taken:%Y-%m-%d}"
+
+
+def _beside(label: str, times: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
+    first = next(iter(times.values())).get(label)
+    for position, rows in enumerate(times.values()):
+        if label not in rows:
+            yield UNKNOWN
+            continue
+        ratio = f" ({rows[label] / first:.3g} ×)" if position and first else ""
+        yield f"{format_quantity(rows[label], SECONDS)}{ratio}"
+
+
+def _leads(times: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
+    """Each machine against the first, over what both measured: the geometric mean, and what is farthest from it."""
+    (first, base), *others = times.items()
+    for name, rows in others:
+        ratios = {label: rows[label] / base[label] for label in base if label in rows and not label.startswith("wait-")}
+        if not ratios:
+            yield f"{name} and {first} have no measurement in common"
+            continue
+        mean = math.exp(sum(map(math.log, ratios.values())) / len(ratios))
+        least, most = min(ratios, key=ratios.__getitem__), max(ratios, key=ratios.__getitem__)
+        yield (
+            f"{name} takes {mean:.3g} times as long as {first} in the geometric mean of {len(ratios)} measurements: "
+            f"{ratios[least]:.3g} times in {least}, {ratios[most]:.3g} times in {most}"
+        )
 
 
 def peak_per_s(row: record.Measurement, hardware: Hardware | None) -> float | None:
@@ -47,18 +111,6 @@ def share(row: record.Measurement, hardware: Hardware | None) -> float | None:
     """Efficiency: attained over derived, never clamped. [1]"""
     expected, rate = peak_per_s(row, hardware), row.ops_per_s or row.bytes_per_s
     return rate / expected if expected and rate else None
-
-
-def share_of_reference(row: record.Measurement) -> float | None:
-    """Rate over that of the product that was timed in turn with it. [1]"""
-    if (
-        row.reference is None
-        or not isinstance(row.reference.subject, record.Gemm)
-        or not isinstance(row.subject, record.Gemm | record.Network)
-    ):
-        return None
-    macs_per_s = row.reference.subject.macs / row.reference.samples.best_s
-    return row.subject.macs / row.samples.best_s / macs_per_s
 
 
 def _sections(recording: record.Recording, hardware: Hardware | None) -> Iterator[Section]:
@@ -101,7 +153,7 @@ def _network(row: record.Measurement, hardware: Hardware | None) -> tuple[str, .
     one = row.subject
     assert isinstance(one, record.Network)
     latency = format_quantity(row.samples.median_s, SECONDS)
-    shares = _share(share_of_reference(row)), _share(share(row, hardware))
+    shares = _share(of_product(row)), _share(share(row, hardware))
     return " ".join([one.name, *one.settings]), str(one.batch), one.precision, latency, _ops(row), *shares
 
 
@@ -240,6 +292,6 @@ def _listed(row: record.Measurement, hardware: Hardware | None) -> dict[str, Cel
         "bytes_per_s": row.bytes_per_s,
         "peak_per_s": peak_per_s(row, hardware),
         "efficiency": share(row, hardware),
-        "share_of_reference": share_of_reference(row),
+        "share_of_reference": of_product(row),
         "joules_per_call": row.energy.call_j if isinstance(row.energy, record.Energy) else None,
     }

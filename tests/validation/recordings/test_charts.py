@@ -1,0 +1,133 @@
+"""Charts of recordings: their points by hand, the findings in words, and what has no figures is not drawn."""
+
+import numpy as np
+import pytest
+
+from pytest_rooflint.recordings import charts
+from pytest_rooflint.recordings.charts import Shown, intensity
+from rooflint_measure.record import (
+    Conditions,
+    Energy,
+    Gemm,
+    Measurement,
+    Network,
+    Reference,
+    Samples,
+    State,
+    Stream,
+    Unavailable,
+)
+
+NOWHERE = Unavailable(reason="not read")
+#: 2 × 512³ op over 3 × 512² elements of 4 B
+PRODUCT = Gemm(precision="fp32", library="mkl", m=512, n=512, k=512)
+MACS = 1_814_073_344
+"""Of ResNet-18."""
+
+
+def resnet(batch=1, name="resnet18"):
+    return Network(name=name, batch=batch, precision="fp32", library="torch", macs=batch * MACS)
+
+
+def shown(subject, seconds=(1e-3,) * 4, *, where="", power_w=NOWHERE, **more):
+    one = State(clock_hz=NOWHERE, power_w=power_w)
+    row = Measurement(
+        subject=subject,
+        samples=Samples(seconds=tuple(seconds), calls=1),
+        conditions=Conditions(before=one, after=one, during=(one,), threads=1, affinity=(0,)),
+        energy=more.pop("energy", NOWHERE),
+        **more,
+    )
+    return Shown(row, None, where)
+
+
+def drawn(*rows):
+    return {section.heading: section for section in charts.sections(rows)}
+
+
+def said(*rows):
+    return [line for section in charts.findings(rows) for line in section.sentences]
+
+
+PAIR = Reference(subject=PRODUCT, samples=Samples(seconds=(1e-3,), calls=1))
+"""512³ MAC in 1 ms: 134.2 GMAC/s."""
+
+
+def test_efficiency_is_drawn_over_the_work_of_a_call_one_curve_a_network():
+    # 1.814 GMAC in 27.03 ms are 67.1 GMAC/s, half of the product in turn
+    time_s = 2 * MACS / 512**3 * 1e-3
+    (curve,) = drawn(shown(resnet(8), (4 * time_s,), reference=PAIR), shown(resnet(), (time_s,), reference=PAIR))[
+        "Efficiency over size"
+    ].curves
+    assert curve.name == "resnet18 fp32"
+    assert curve.x == (2 * MACS, 16 * MACS)
+    assert curve.y == pytest.approx((50.0, 100.0))
+
+
+def test_the_intensity_of_a_product_counts_each_matrix_once():
+    assert intensity(shown(PRODUCT).row) == pytest.approx(2 * 512**3 / (3 * 512**2 * 4))
+
+
+def test_the_intensity_of_a_network_is_that_of_its_table():
+    # 2 op of 1.814 GMAC over 116.95 MB
+    assert intensity(shown(resnet()).row) == pytest.approx(2 * MACS / 116.95e6, rel=1e-3)
+
+
+def test_a_network_without_a_table_has_no_point():
+    assert intensity(shown(resnet(name="of-the-user")).row) is None
+
+
+def test_without_a_spec_the_roof_is_the_fastest_that_was_measured():
+    stream = Stream(kernel="copy", library="torch", array_bytes=10**6)
+    roofline = drawn(shown(PRODUCT, (1e-3,)), shown(stream, (1e-3,), bytes_moved=2e8), shown(resnet(), (50e-3,)))[
+        "Roofline"
+    ]
+    (roof,) = roofline.roofs
+    assert (roof.peak_ops_per_s, roof.bandwidth_bytes_per_s) == (pytest.approx(2 * 512**3 / 1e-3), 2e11)
+    assert [point.label for point in roofline.points] == ["gemm fp32 mkl", "resnet18 fp32 b1"]
+    assert roofline.points[1].attained_ops_per_s == pytest.approx(2 * MACS / 50e-3)
+
+
+def test_roofs_of_two_machines_are_apart():
+    stream = Stream(kernel="copy", library="torch", array_bytes=10**6)
+    rows = [
+        shown(subject, (1e-3,), where=where, **({"bytes_moved": 2e8} if subject is stream else {}))
+        for where in ("one", "two")
+        for subject in (PRODUCT, stream)
+    ]
+    assert [roof.name for roof in drawn(*rows)["Roofline"].roofs] == ["one fp32, measured", "two fp32, measured"]
+
+
+def test_power_is_drawn_in_the_order_of_measuring():
+    found = drawn(shown(PRODUCT, power_w=90.0), shown(resnet(), power_w=400.0))
+    (curve,) = found["Power over time"].curves
+    assert curve.y == (90.0, 90.0, 90.0, 400.0, 400.0, 400.0)
+    assert "Power by measurement" not in found
+
+
+def test_a_metered_run_stands_beside_its_idle_power():
+    energy = Energy(source="nvml power", joules=800.0, seconds=2.0, calls=4, idle_w=70.0)
+    mean, idle = drawn(shown(PRODUCT, energy=energy))["Power by measurement"].curves
+    assert (mean.y, idle.y) == ((400.0,), (70.0,))
+
+
+def test_a_distribution_is_that_of_the_samples():
+    times = np.linspace(1e-3, 2e-3, 101)
+    (curve,) = drawn(shown(resnet(), times))["Distributions of latency"].curves
+    assert dict(zip(curve.y, curve.x, strict=True)) == pytest.approx(
+        {100 * share: 1e-3 + share * 1e-3 for share in charts.SHARES}
+    )
+
+
+def test_what_has_no_figures_is_not_drawn():
+    assert drawn(shown(PRODUCT)) == {}
+    assert said(shown(PRODUCT)) == []
+
+
+def test_findings_name_the_gain_of_a_batch_and_the_tail():
+    # 8 samples in twice the time are 4 times the throughput; the 99th percentile is 2 ms of a median of 1 ms
+    late = (1e-3,) * 97 + (2e-3,) * 3
+    assert said(shown(resnet(), late), shown(resnet(8), (2e-3,))) == [
+        "resnet18 fp32 gains throughput from batch 1 to 8: 4 times",
+        "resnet18 fp32 b1 has a tail: its 99th percentile is 2 times the median",
+    ]
