@@ -89,6 +89,7 @@ def test_gibibytes_that_are_printed_as_gigabytes_agree():
         ("nvidia/h100-sxm5-80gb", "312", "bf16", "another device"),
         ("nvidia/v100-sxm2-16gb", "15.7", "fp64", "another precision"),
         ("nvidia/rtx-a6000", "77.4", "bf16", "half-rate accumulation"),
+        ("nvidia/rtx-5090", "838", "bf16", "sparse for dense + half-rate accumulation"),
         ("nvidia/a10", "65.3", "fp16", "another clock"),
         ("nvidia/rtx-4090", "82.6", "bf16", "another unit"),
         ("nvidia/h100-sxm5-80gb", "494.7", "bf16", "halved twice"),

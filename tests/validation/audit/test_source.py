@@ -53,6 +53,11 @@ def figures(source, tmp_path):
         ("TFLOPS = {(8, 0): 312}", [("compute capability 8.0", "TFLOPS", "312")]),
         ("TPU_FLOPS = {'v4': 275e12}", [("TPU v4", "TPU_FLOPS", "275e12")]),
         ("A100_PEAK_FLOPS = 312e12", [("A100", "PEAK FLOPS", "312e12")]),
+        ("class H100:\n    tflops: float = field(default=989)", [("H100", "tflops", "989")]),
+        (
+            "class H100:\n    peak: dict = field(default_factory=lambda: {'bf16': 989e12})",
+            [("H100", "peak.bf16", "989e12")],
+        ),
         ("class H100:\n    tflops = 989", [("H100", "tflops", "989")]),
         ("class Board:\n    name = 'h100'\n    tflops = 989", [("h100", "tflops", "989")]),
         ("specs['h100']['tflops'] = 989", [("h100", "tflops", "989")]),

@@ -94,7 +94,8 @@ class _Reader:
         above, end = "", 0
         for statement in body:  # a comment above some lines heads all of them
             own = self._remark(statement)
-            above = own if self._is_headed(statement) else above if statement.lineno == end + 1 else ""
+            if (line := statement.lineno) != end + 1 or -(line - 1) in self.comments:
+                above = own if line not in self.comments else ""
             self.statement(statement, place if own or not above else replace(place, remark=above))
             end = statement.end_lineno or 0
 
@@ -143,9 +144,7 @@ class _Reader:
             case ast.Tuple(elts=names) | ast.List(elts=names):
                 for name, one in _unpacked(names, value.elts if isinstance(value, ast.Tuple | ast.List) else []):
                     self.assigned(name, one, place)
-            case ast.Name(id=name):
-                self.value(value, self.identified(name, target.lineno, place))
-            case ast.Attribute(attr=name):
+            case ast.Name(id=name) | ast.Attribute(attr=name):
                 self.value(value, self.identified(name, target.lineno, place))
             case ast.Subscript():
                 self.value(value, self._subscripted(target, place))
@@ -200,6 +199,7 @@ class _Reader:
             case (
                 ast.Call(func=ast.Name(id="int" | "float" | "round"), args=[inner, *_], keywords=[])
                 | ast.NamedExpr(value=inner)
+                | ast.Lambda(body=inner)
             ):
                 self.value(inner, place)
             case (
@@ -207,13 +207,8 @@ class _Reader:
                 | ast.Subscript(value=ast.Dict() as table)
             ):
                 self.value(table, place)
-            case ast.Call(func=func, args=args, keywords=keywords):
-                named = [(word.arg, word.value) for word in keywords if word.arg]
-                names = self.fields.get(_called(func), [])
-                held = [(names[position] if position < len(names) else "", one) for position, one in enumerate(args)]
-                if not _called(func)[:1].isupper() and not self._naming(held):
-                    held = []  # what a function makes of its arguments only a run could tell
-                self.record([*held, *named], place)
+            case ast.Call():
+                self.called(node, place)
             case ast.Tuple(elts=items) | ast.List(elts=items) | ast.Set(elts=items):
                 self.record([("", one) for one in items], place)
             case ast.IfExp(test=test, body=body, orelse=orelse):
@@ -223,6 +218,19 @@ class _Reader:
             case ast.BinOp() if place.device and (column := guessed(place.column)) and column.role == "peak":
                 text = self.arithmetic.segment(node).replace("**", "^").replace("*", "×")
                 self.figure(text, node.lineno, place)
+
+    def called(self, node: ast.Call, place: _Place) -> None:
+        """Read the arguments of a call, which are a record; `field` of a dataclass holds the value of the field."""
+        name = _called(node.func)
+        named = [(word.arg, word.value) for word in node.keywords if word.arg]
+        names = self.fields.get(name, [])
+        held = [(names[position] if position < len(names) else "", one) for position, one in enumerate(node.args)]
+        if not name[:1].isupper() and not self._naming(held):
+            held = []  # what a function makes of its arguments only a run could tell
+        for _, value in named if name == "field" else ():
+            self.value(value, place)
+        if name != "field":
+            self.record([*held, *named], place)
 
     def record(self, items: list[tuple[str, ast.expr]], place: _Place) -> None:
         """Read the entries of a dict, a call or a tuple; a text in it may name the device of the others."""
@@ -358,9 +366,6 @@ class _Reader:
         if (_VARIANTS | _COMPARED) & {word.lower() for word in _words(rest)} or device.isdigit():
             return place
         return self._of_device(device, line, place)
-
-    def _is_headed(self, node: ast.stmt) -> bool:
-        return -(node.lineno - 1) in self.comments and node.lineno not in self.comments
 
     def _remark(self, node: ast.stmt) -> str:
         """The comment that stands on the first line of a statement, else those on the lines above it."""
