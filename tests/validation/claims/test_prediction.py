@@ -9,7 +9,7 @@ from pytest_rooflint.suite.judge import judge
 from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import InputError
 from rooflint.hardware.registry import PACKAGED, Registry
-from rooflint_calibration import package, published, topics
+from rooflint_calibration import networks, package, published, topics
 from rooflint_calibration.package import PUBLISHED, NotInstalledError
 from rooflint_calibration.topics import TOPICS
 
@@ -183,3 +183,74 @@ def test_a_table_that_there_is_not_and_a_device_that_lacks_an_input_are_red_in_a
 def test_unknown_words_about_a_table_are_refused(on_table, line, wish):
     with pytest.raises(InputError, match=wish):
         on_table(line, (1, 1, 1))
+
+
+# ---- whole networks
+
+NETWORKS = """\
+title: A layer on two GPUs
+workload: {mlp: [4096, 4096]}
+precision: int8
+fuse: true
+source: {document: Some paper, where: table 3, grade: read}
+why: two rows
+rows:
+"""
+
+
+@pytest.fixture
+def on_network(tmp_path):
+    """`on_network(claim, t4, l4)`: on a claim about a table of two GPUs, each of that many samples a second."""
+    file, table = tmp_path / "claims.yaml", tmp_path / networks.FOLDER / "layer.yaml"
+    table.parent.mkdir(parents=True)
+
+    def judged(line, **rates):
+        rest = "accelerators: 1, batch: 8, launch: graph, round: v0, submitter: A, system: a"
+        rows = "".join(f"  - {{device: nvidia/{name}, per_s: {rate}, {rest}}}\n" for name, rate in rates.items())
+        table.write_text(NETWORKS + rows, encoding="utf-8")
+        file.write_text(
+            f"source: {{document: Some paper, where: all, grade: read}}\nclaims:\n  - {{prediction: {line}}}\n",
+            encoding="utf-8",
+        )
+        (claim,) = read.load(file).claims
+        return judge(claim, "", Suite.of([tmp_path], [PACKAGED]))
+
+    return judged
+
+
+def test_a_result_faster_than_the_bound_is_red_and_named(on_network):
+    # 16 MiB of weights at 320 GB/s on a T4 take 52.6 us for 8 samples, 152 000 a second; on an L4 they stay in L2
+    assert on_network("network layer bound", t4=150_000, l4=150_000).outcome == "pass"
+    found = on_network("network layer bound", t4=155_000, l4=155_000)
+    assert (found.outcome, found.obtained.value) == ("fail", 1)
+    assert re.search(r"layer\.yaml:8  nvidia/t4, batch 8: 6\.\d+ us a sample, published 6\.45", found.obtained.details)
+
+
+def test_errors_of_networks_are_of_their_kernels_beside_the_bound(on_network):
+    found = on_network("network layer, error: 1 %, bias: 1 %", t4=1000, l4=1000)
+    assert found.outcome == "fail"
+    assert found.obtained.prediction.table == "layer"
+    assert found.obtained.prediction.roofline_error > found.obtained.value > 0.9
+    first, second = found.obtained.details.splitlines()
+    assert "nvidia/l4" in first  # farther off, as it is the faster one
+    assert "nvidia/t4" in second
+
+
+def test_the_order_of_devices_is_counted_in_pairs(on_network):
+    assert on_network("network layer order, right: 100 %", t4=1000, l4=2000).outcome == "pass"
+    found = on_network("network layer order, right: 50 %", t4=2000, l4=1000)
+    assert (found.outcome, found.obtained.value) == ("fail", 0)
+
+
+@pytest.mark.parametrize(
+    ("line", "wish"),
+    [
+        ("network layer", "error: is missing"),
+        ("network layer order", "right: is missing"),
+        ("network layer large, error: 1 %, bias: 1 %", "found 'network layer large'"),
+        ("network layer bound, error: 1 %", "error: unknown option for 'network layer bound'"),
+    ],
+)
+def test_unknown_words_about_a_network_are_refused(on_network, line, wish):
+    with pytest.raises(InputError, match=wish):
+        on_network(line, t4=1, l4=1)
