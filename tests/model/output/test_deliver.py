@@ -11,7 +11,7 @@ import pytest
 
 from rooflint.output.answer import UnknownFormatError, write
 from rooflint.output.deliver import OutputError, PlotError, deliver, draw
-from rooflint.output.sections import Curve, Curves
+from rooflint.output.sections import Curve, Curves, Point, Roof, Rooflines
 
 
 @pytest.mark.parametrize(("suffix", "form"), [("json", "json"), ("csv", "csv"), ("MD", "md"), ("txt", "text")])
@@ -194,6 +194,15 @@ def test_points_that_are_not_joined_are_drawn_without_a_line(drawn, resnet18):
 
     # the line, and the same in the legend
     assert paths(True) == paths(False) + 2
+
+
+def test_a_roofline_is_drawn_with_its_roofs_and_the_labels_of_its_points(drawn, resnet18):
+    roof, point = Roof("a roof", 1e12, 1e11), Point("a point", "a roof", 2.0, 1e11)
+    section = Rooflines("Roofline", (roof,), (point, replace(point, label="of another", roof="unknown")))
+    picture = draw(replace(resnet18, sections=(section,)), "svg").decode()
+    assert "a roof" in picture
+    assert "a point" in picture
+    assert "of another" not in picture
 
 
 @pytest.mark.parametrize(("suffix", "head"), [("svg", b"<?xml"), ("PNG", b"\x89PNG")])

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_rooflint.golden.kinds import MEASURED, Claim, ClaimError, Context
-from pytest_rooflint.recordings.row import RecordedFile, Row
+from pytest_rooflint.recordings.row import RecordedFile, Row, mode_of
 from rooflint.base.errors import InputError, Problem, RooflintError, shown
 from rooflint.hardware.device import Hardware
 from rooflint.hardware.registry import Registry, UnknownDeviceError
@@ -20,13 +20,16 @@ UNKNOWN = "unknown"
 
 
 def identified(machine: Machine, registry: Registry) -> Hardware | None:
-    """The one device whose name is exactly that of system or driver; None for none and for several.
+    """The one device whose name is exactly that of system or driver, in its mode; None for none and for several.
 
     A near name is another device, with another peak. So is a slice of a CPU: its name goes with its cores, as in
     `2 × AMD EPYC, family 26 model 2 stepping 1`, and without them it means a device that has just as many.
     """
     found = [one for one in registry.readable() if answers(one, machine)]
-    return found[0] if len(found) == 1 else None
+    if len(found) != 1:
+        return None
+    (device,), mode = found, mode_of(machine)
+    return device.at(mode) if mode and mode in device.operating_points else device
 
 
 def stated(name: str, registry: Registry) -> Hardware:

@@ -13,10 +13,16 @@ from typing import Any
 from pytest_rooflint.golden.kinds import Claim, ClaimError
 from rooflint.base.errors import shown
 from rooflint.base.text import counted
-from rooflint_measure.record import PREEMPTED, QUEUED, STOLEN, Measurement, Recording, Samples, Unavailable
+from rooflint_measure.record import PREEMPTED, QUEUED, STOLEN, Machine, Measurement, Recording, Samples, Unavailable
 
 MODES = ("power_mode", "power mode")
 """Facts of a machine that name its operating point; the first that is there counts."""
+
+
+def mode_of(machine: Machine) -> str | None:
+    """The operating point of a machine in our spelling: `30w` for nvpmodel's `MODE_30W`; None where it has none."""
+    named = next((str(machine.facts[name]) for name in MODES if name in machine.facts), None)
+    return named.lower().replace(" ", "_").removeprefix("mode_") if named else None
 
 
 @dataclass(frozen=True)
@@ -31,8 +37,7 @@ class RecordedFile:
     @property
     def mode(self) -> str | None:
         """The operating point that the machine was in, in our spelling."""
-        facts = self.recording.machine.facts
-        return next((str(facts[name]).lower().replace(" ", "_") for name in MODES if name in facts), None)
+        return mode_of(self.recording.machine)
 
     def rows(self) -> Iterator["Row"]:
         """Every measurement with its place."""

@@ -11,6 +11,7 @@ from rooflint_measure.record import Conditions, Machine, State, Unavailable
 from rooflint_measure.sensors import cpu
 from rooflint_measure.sensors.gpu import Gpu, find_gpu
 from rooflint_measure.sensors.host import HostWatch, affinity, load, quota_cpus, temperature_c, usable_cpus
+from rooflint_measure.sensors.jetson import find_jetson
 from rooflint_measure.sensors.power import PowerSource
 
 
@@ -61,7 +62,7 @@ def observer(device: str = "cpu") -> Observer:
         return CpuObserver()
     if kind != "cuda" or not (index or "0").isdecimal():
         raise RooflintError(f"--device: want cpu, cuda or cuda:N, found '{device}'")
-    return GpuObserver(find_gpu(int(index or 0)))
+    return GpuObserver(find_jetson() or find_gpu(int(index or 0)))
 
 
 class CpuObserver(Observer):
