@@ -8,6 +8,7 @@ import pytest
 from rooflint.base.errors import RooflintError
 from rooflint_measure.record import Energy, Gemm, Unavailable, Wait
 from rooflint_measure.sensors.host import Disturbance, Watch
+from rooflint_measure.sensors.power import PowerLost
 from rooflint_measure.stopwatches import timing
 from rooflint_measure.stopwatches.clocks import EventClock, HostClock
 from rooflint_measure.stopwatches.timing import (
@@ -302,6 +303,32 @@ def test_energy_is_metered_only_where_it_is_asked_for(stand_in):
     assert (found.energy.call_j, found.energy.idle_w) == (100.0, 40.0)
     assert meter.idle_s == 0.001
     assert found.energy.calls <= len(made)
+
+
+def test_the_idle_power_after_a_run_stands_beside_that_before(stand_in):
+    readings = iter([40.0, 55.0])
+    meter = FakeMeter()
+    meter.idle_w = lambda seconds: next(readings)
+    found = measure(
+        PRODUCT, lambda: None, observer=stand_in(meter), plan=LOOSE_PLAN, clock=SteadyClock(), energy_s=0.001
+    )
+    assert (found.energy.idle_w, found.energy.warm_idle_w) == (40.0, 55.0)
+
+
+def test_a_meter_that_fails_after_the_run_costs_only_the_warm_idle_power(stand_in):
+    readings = iter([40.0])
+
+    def idle_w(seconds):
+        for reading in readings:
+            return reading
+        raise PowerLost("the meter fell off")
+
+    meter = FakeMeter()
+    meter.idle_w = idle_w
+    found = measure(
+        PRODUCT, lambda: None, observer=stand_in(meter), plan=LOOSE_PLAN, clock=SteadyClock(), energy_s=0.001
+    )
+    assert (found.energy.call_j, found.energy.warm_idle_w) == (100.0, None)
 
 
 def test_a_source_that_is_not_there_gives_its_reason_and_no_zero(stand_in):

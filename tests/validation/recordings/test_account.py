@@ -260,7 +260,7 @@ def test_recordings_side_by_side_have_each_time_over_that_on_the_first():
     assert times["gemm-int8-cublas-1000x2000x4000"] == ("1.06 ms", "2.12 ms (2 ×)")
     assert times["stream-copy-torch-100000000"] == ("—", "1.06 ms")
     assert found["Compared"].sentences == (
-        "2 Acme K1 2026-11-20 takes 2 times as long as 1 Acme K1 2026-11-20 in the geometric mean of 1 measurements: "
+        "2 Acme K1 2026-11-20 takes 2 times as long as 1 Acme K1 2026-11-20 in the geometric mean of 1 measurement: "
         "2 times in gemm-int8-cublas-1000x2000x4000, 2 times in gemm-int8-cublas-1000x2000x4000",
     )
 

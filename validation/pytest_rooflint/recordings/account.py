@@ -10,7 +10,7 @@ from pytest_rooflint.recordings.charts import of_product
 from pytest_rooflint.recordings.row import OWN
 from rooflint.base.errors import RooflintError
 from rooflint.base.precision import rate_unit
-from rooflint.base.text import UNKNOWN
+from rooflint.base.text import UNKNOWN, counted
 from rooflint.base.units import BYTES, BYTES_PER_S, OPS_PER_J, OPS_PER_S, SECONDS, WATTS, format_quantity, percent
 from rooflint.hardware.device import Hardware
 from rooflint.output.answer import Answer
@@ -91,8 +91,9 @@ def _leads(times: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
             continue
         mean = math.exp(sum(map(math.log, ratios.values())) / len(ratios))
         least, most = min(ratios, key=ratios.__getitem__), max(ratios, key=ratios.__getitem__)
+        of = counted(len(ratios), "measurement")
         yield (
-            f"{name} takes {mean:.3g} times as long as {first} in the geometric mean of {len(ratios)} measurements: "
+            f"{name} takes {mean:.3g} times as long as {first} in the geometric mean of {of}: "
             f"{ratios[least]:.3g} times in {least}, {ratios[most]:.3g} times in {most}"
         )
 
@@ -118,7 +119,9 @@ def _sections(recording: record.Recording, hardware: Hardware | None) -> Iterato
         if rows := [row for row in recording.measurements if row.subject.kind == kind]:
             yield Grid(heading, _known(Table(columns, tuple(cells(row, hardware) for row in rows))))
     if metered := [row for row in recording.measurements if isinstance(row.energy, record.Energy)]:
-        yield Grid("Energy", Table(_ENERGY, tuple(_energy(row) for row in metered)), "of a call, idle power included")
+        yield Grid(
+            "Energy", _known(Table(_ENERGY, tuple(_energy(row) for row in metered))), "of a call, idle power included"
+        )
     if above := tuple(_above(recording.measurements, hardware)):
         yield Prose("Above what the spec derives", above)
     yield Prose("Conditions", tuple(_conditions(recording, hardware)))
@@ -179,14 +182,15 @@ _GRIDS: dict[str, tuple[str, tuple[str, ...], Cells]] = {
     ),
 }
 
-_ENERGY = ("measurement", "source", "power", "idle", "J/call", "op/s/W")
+_ENERGY = ("measurement", "source", "power", "idle", "idle after", "J/call", "op/s/W")
 
 
 def _energy(row: record.Measurement) -> tuple[str, ...]:
     found = row.energy
     assert isinstance(found, record.Energy)
     rate = format_quantity(row.ops / found.call_j, OPS_PER_J) if row.ops and found.call_j else UNKNOWN
-    powers = format_quantity(found.mean_w, WATTS, digits=3), format_quantity(found.idle_w, WATTS, digits=3)
+    read = (found.mean_w, found.idle_w, found.warm_idle_w)
+    powers = (UNKNOWN if one is None else format_quantity(one, WATTS, digits=3) for one in read)
     return row.name, found.source, *powers, f"{found.call_j:.4g}", rate
 
 

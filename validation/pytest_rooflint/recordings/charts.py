@@ -235,7 +235,7 @@ def _bounds(shown: Sequence[Shown]) -> Iterator[str]:
     if memory:
         yield f"left of the ridge, so bound by memory at best: {', '.join(memory)}"
     if compute and memory:
-        yield f"right of it: {counted(len(compute), 'measurement')}"
+        yield f"right of the ridge, so bound by compute at best: {counted(len(compute), 'measurement')}"
 
 
 def _tails(shown: Sequence[Shown]) -> Iterator[str]:
