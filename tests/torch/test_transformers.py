@@ -265,3 +265,67 @@ def test_a_step_of_decode_attends_to_the_same_cache():
     keys = 2 * BATCH * net.kv_heads * net.head_size * (PAST + 1)
     assert ours.elements_in == LAYERS * (queries + keys)
     assert one.elements_in == queries + 2 * keys
+
+
+# ---- encoders
+
+IMAGE = {"image_size": 64, "patch_size": 16, "projection_dim": 24, "hidden_act": "quick_gelu"}
+ENCODERS = {
+    "BertModel": ("BertConfig", SIZES, (BATCH, NEW)),
+    "CLIPVisionModelWithProjection": ("CLIPVisionConfig", SIZES | IMAGE, (BATCH, 3, 64, 64)),
+}
+
+
+@cache
+def encoded(name):
+    """(the configuration as ours, our rows, captured rows, parameters) of an encoder."""
+    kind, sizes, shape = ENCODERS[name]
+    configuration = getattr(transformers, kind)(**sizes)
+    with warnings.catch_warnings(), torch.device("meta"):
+        warnings.simplefilter("ignore")
+        configuration._attn_implementation = "sdpa"
+        network = getattr(transformers, name)(configuration).eval().to(torch.bfloat16)
+        given = torch.zeros(shape, dtype=torch.long if len(shape) == 2 else torch.bfloat16)
+    net = transformer_of(name, configuration.to_dict())
+    rows = traced(First(network), given)
+    ours = list(table(net, BATCH, net.context if net.encoder.image else NEW).rows())
+    return net, ours, rows, sum(one.numel() for one in network.parameters())
+
+
+class First(Prompt):
+    """What an encoder makes of the first token."""
+
+    def forward(self, given):
+        found = self.network(given)
+        return found.image_embeds if hasattr(found, "image_embeds") else found.pooler_output
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_encoders_have_the_parameters_that_transformers_makes(name):
+    net, _, _, parameters = encoded(name)
+    assert net.parameters == parameters
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_encoders_compute_the_same_by_kind_of_op(name):
+    _, ours, theirs, _ = encoded(name)
+    here, there = (summed(rows, lambda row: row.kind) for rows in (ours, theirs))
+    for kind in ("linear", "layer_norm", "conv2d"):
+        assert here[kind] == there[kind]
+    # BERT is given a mask that hides nothing: one more op a score
+    masked = 7 if name == "BertModel" else 6
+    assert here["attention"][0] == there["attention"][0]
+    assert masked * here["attention"][1] == 6 * there["attention"][1]
+    # quick GELU is three rows there: times 1.702, sigmoid, times x
+    activations = ("gelu", "sigmoid", "mul") if name.startswith("CLIP") else ("gelu",)
+    assert here["gelu"][1] == sum(there[kind][1] for kind in activations)
+    assert here["tanh"] == there["tanh"]
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_what_encoders_add_differs_in_constants_alone(name):
+    net, ours, theirs, _ = encoded(name)
+    here, there = (summed(rows, lambda row: row.kind)["add"][1] for rows in (ours, theirs))
+    assert here == there
+    assert {row.kind for row in theirs} - {row.kind for row in ours} <= {"mul", "sigmoid", "index", "gather"}
+    assert net.encoder is not None

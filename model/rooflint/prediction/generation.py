@@ -33,6 +33,8 @@ class Run:
         for name in ("batch", "prompt", "generate"):
             if getattr(self, name) < 1:
                 raise WorkloadError(f"{name}: want 1 or more, found {getattr(self, name)}")
+        if self.network.transformer.encoder:
+            raise WorkloadError(f"{self.network.name}: is an encoder, which writes no tokens; want no --generate")
         context = self.network.transformer.context
         if self.prompt + self.generate > context:
             raise WorkloadError(

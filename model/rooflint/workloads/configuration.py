@@ -7,6 +7,7 @@ from typing import Literal
 Activation = Literal["silu", "gelu", "gelu_tanh", "relu", "quick_gelu"]
 Norm = Literal["rms_norm", "layer_norm"]
 Positions = Literal["rope", "learned", "none"]
+Normed = Literal["none", "all", "first"]
 Biased = Literal["none", "qkv", "attention", "feed_forward", "all"]
 
 
@@ -40,8 +41,43 @@ class Latent:
 
 
 @dataclass(frozen=True)
+class Image:
+    """What a vision transformer makes its tokens of."""
+
+    size: int
+    """Of each side. [pixel]"""
+    patch: int
+    """Of each side; a patch is a token. [pixel]"""
+    channels: int
+    patch_bias: bool = True
+
+    @property
+    def patches(self) -> int:
+        """Of an image."""
+        return (self.size // self.patch) ** 2
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """What a network has whose tokens see all others; it keeps no cache and writes no tokens."""
+
+    norm_first: bool
+    """Whether norms stand before attention and feed-forward, or after what is added."""
+    embedding_norm: bool
+    """Whether the embedded tokens are normalised."""
+    last_norm: Normed
+    """Whether the result of all layers is normalised, or only that of the first token."""
+    pooled: int
+    """Width of the product on the first token: a pooler, classes, or a projection."""
+    pooled_bias: bool
+    pooled_tanh: bool
+    token_types: int = 0
+    image: Image | None = None
+
+
+@dataclass(frozen=True)
 class Transformer:
-    """The facts of a decoder that decide what it computes, reads and keeps."""
+    """The facts of a transformer that decide what it computes, reads and keeps."""
 
     name: str
     layers: int
@@ -74,6 +110,8 @@ class Transformer:
     window_layers: int = 0
     experts: Experts | None = None
     latent: Latent | None = None
+    encoder: Encoder | None = None
+    """None for a decoder, whose tokens see those before them."""
 
     @property
     def parameters(self) -> int:
@@ -95,6 +133,8 @@ class Transformer:
 
     def cache_elements(self, tokens: int) -> int:
         """Keys and values of a sequence in all layers; a layer with a window keeps no more than that."""
+        if self.encoder:
+            return 0
         if self.latent:
             return self.layers * tokens * (self.latent.kv_rank + self.latent.rope_size)
         seen = min(tokens, self.window) if self.window else tokens
@@ -108,10 +148,13 @@ class Transformer:
 def _parameters(net: Transformer) -> Iterator[int]:
     """Of the embedding, the head, the norms, and each part of all layers."""
     norm = 2 if net.norm == "layer_norm" else 1
-    yield net.vocabulary * net.hidden * (1 if net.tied else 2) + net.head_bias * net.vocabulary
-    yield net.context * net.hidden if net.positions == "learned" else 0
     each = (1 if net.parallel else 2) + 2 * net.post_norms
-    yield norm * net.hidden * (each * net.layers + 1)
+    yield norm * net.hidden * each * net.layers
+    yield net.context * net.hidden if net.positions == "learned" else 0
+    if net.encoder:
+        yield _around_encoder(net, net.encoder, norm)
+    else:
+        yield net.embedding_parameters * (1 if net.tied else 2) + net.head_bias * net.vocabulary + norm * net.hidden
     yield net.layers * (_of_latent(net, net.latent) if net.latent else _of_attention(net))
     experts = net.experts
     dense = net.layers - (experts.layers if experts else 0)
@@ -119,6 +162,16 @@ def _parameters(net: Transformer) -> Iterator[int]:
     if experts:
         router = experts.count * (net.hidden + experts.bias)
         yield experts.layers * (router + experts.count * _expert(net, experts) + _of_dense(net, experts.shared))
+
+
+def _around_encoder(net: Transformer, encoder: Encoder, norm: int) -> int:
+    """Of what makes tokens and of what is made of them."""
+    norms = norm * net.hidden * (encoder.embedding_norm + (encoder.last_norm != "none"))
+    pooled = encoder.pooled * (net.hidden + encoder.pooled_bias)
+    if image := encoder.image:
+        patches = net.hidden * (image.channels * image.patch**2 + image.patch_bias)
+        return patches + net.hidden + norms + pooled  # and the class token
+    return (net.vocabulary + encoder.token_types) * net.hidden + norms + pooled
 
 
 def _of_attention(net: Transformer) -> int:

@@ -13,7 +13,7 @@ from typing import Any
 from rooflint.base.errors import refuse
 from rooflint.base.files import read_text
 from rooflint.base.strict_json import parse
-from rooflint.workloads.configuration import Experts, Latent, Transformer
+from rooflint.workloads.configuration import Encoder, Experts, Image, Latent, Transformer
 from rooflint.workloads.networks import Network
 from rooflint.workloads.workload import WorkloadError
 
@@ -29,7 +29,7 @@ class _Config:
     """Keys of a configuration. Each `size` raises WorkloadError for one that is missing or is no size."""
 
     def __init__(self, name: str, keys: Mapping[str, Any]) -> None:
-        self.name, self.keys = name, keys
+        self.name, self.keys = name, dict(keys)
 
     def get(self, key: str, otherwise: Any = None) -> Any:
         found = self.keys.get(key)
@@ -185,8 +185,32 @@ def _deepseek_v3(config: _Config) -> Facts:
     return found | {"experts": experts, "latent": Latent(*(config.size(key) for key in keys))}
 
 
+def _bert(config: _Config) -> Facts:
+    encoder = Encoder(
+        norm_first=False, embedding_norm=True, last_norm="none", pooled=config.size("hidden_size"), pooled_bias=True,
+        pooled_tanh=True, token_types=config.size("type_vocab_size"),
+    )  # fmt: skip
+    return _of_encoder(config) | {"encoder": encoder}
+
+
+def _clip_vision(config: _Config) -> Facts:
+    image = Image(config.size("image_size"), config.size("patch_size"), config.size("num_channels"), patch_bias=False)
+    encoder = Encoder(
+        norm_first=True, embedding_norm=True, last_norm="first", pooled=config.size("projection_dim"),
+        pooled_bias=False, pooled_tanh=False, image=image,
+    )  # fmt: skip
+    keys = config.keys | {"vocab_size": 1, "max_position_embeddings": image.patches + 1}  # it has no words
+    return _of_encoder(_Config(config.name, keys)) | {"vocabulary": 0, "tied": False, "encoder": encoder}
+
+
+def _of_encoder(config: _Config) -> Facts:
+    found = _common(config)
+    words = {"gated": False, "norm": "layer_norm", "positions": "learned", "bias": "all"}
+    return found | words | {"kv_heads": found["heads"]}
+
+
 FAMILIES: Mapping[str, Callable[[_Config], Facts]] = MappingProxyType({
     "llama": _llama, "mistral": _mistral, "phi3": _mistral, "qwen2": _qwen2, "qwen3": _qwen3, "gemma3_text": _gemma3,
     "gptj": _gptj, "mixtral": _mixtral, "qwen3_moe": _qwen3_moe, "gpt_oss": _gpt_oss, "deepseek_v3": _deepseek_v3,
-    "kimi_k2": _deepseek_v3,
+    "kimi_k2": _deepseek_v3, "bert": _bert, "clip_vision_model": _clip_vision,
 })  # fmt: skip

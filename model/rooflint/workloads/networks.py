@@ -5,7 +5,7 @@
 Peaks of devices are derived from facts, and so is the work of a network: nothing here is counted by a capture.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -23,7 +23,18 @@ from rooflint.base.suggestions import did_you_mean, nearest
 from rooflint.hardware.registry import PACKAGED, Registry
 from rooflint.hardware.schema import FactKind, SourcedSpec, Strict, Text, fact_of
 from rooflint.hardware.spec_files import flatten, read_spec, sources_of
-from rooflint.workloads.configuration import Activation, Biased, Experts, Latent, Norm, Positions, Transformer
+from rooflint.workloads.configuration import (
+    Activation,
+    Biased,
+    Encoder,
+    Experts,
+    Image,
+    Latent,
+    Norm,
+    Normed,
+    Positions,
+    Transformer,
+)
 from rooflint.workloads.transformer import Step, table
 from rooflint.workloads.workload import Workload, WorkloadError
 
@@ -96,10 +107,32 @@ class LatentSpec(Strict):
     value_size: Size  # type: ignore[valid-type]
 
 
+class ImageSpec(Strict):
+    """What a vision transformer makes its tokens of."""
+
+    size: Size  # type: ignore[valid-type]
+    patch: Size  # type: ignore[valid-type]
+    channels: Size  # type: ignore[valid-type]
+    patch_bias: YesNo  # type: ignore[valid-type]
+
+
+class EncoderSpec(Strict):
+    """What an encoder has beside its layers."""
+
+    norm_first: YesNo  # type: ignore[valid-type]
+    embedding_norm: YesNo  # type: ignore[valid-type]
+    last_norm: _choice(get_args(Normed))  # type: ignore[valid-type]
+    pooled: Size  # type: ignore[valid-type]
+    pooled_bias: YesNo  # type: ignore[valid-type]
+    pooled_tanh: YesNo  # type: ignore[valid-type]
+    token_types: Size | None = None  # type: ignore[valid-type]
+    image: ImageSpec | None = None
+
+
 class NetworkSpec(SourcedSpec):
     """specs/networks/<family>/<name>.yaml: the configuration of one network."""
 
-    architecture: Literal["decoder"]
+    architecture: Literal["decoder", "encoder"]
     aliases: list[Text] = Field(default_factory=list)
     layers: Size  # type: ignore[valid-type]
     hidden: Size  # type: ignore[valid-type]
@@ -107,8 +140,8 @@ class NetworkSpec(SourcedSpec):
     kv_heads: Size | None = None  # type: ignore[valid-type]
     head_size: Size | None = None  # type: ignore[valid-type]
     feed_forward: Size | None = None  # type: ignore[valid-type]
-    vocabulary: Size  # type: ignore[valid-type]
-    context: Size  # type: ignore[valid-type]
+    vocabulary: Size | None = None  # type: ignore[valid-type]
+    context: Size | None = None  # type: ignore[valid-type]
     rotary: Size | None = None  # type: ignore[valid-type]
     window: Size | None = None  # type: ignore[valid-type]
     window_layers: Size | None = None  # type: ignore[valid-type]
@@ -124,6 +157,7 @@ class NetworkSpec(SourcedSpec):
     parallel: YesNo | None = None  # type: ignore[valid-type]
     experts: ExpertsSpec | None = None
     latent: LatentSpec | None = None
+    encoder: EncoderSpec | None = None
 
 
 @dataclass(frozen=True)
@@ -217,7 +251,7 @@ def _transformer(name: str, spec: NetworkSpec, facts: Mapping[str, Fact]) -> Tra
         experts = Experts(**amounts, bias=bool(_word(spec.experts.bias)))
     if spec.latent:
         latent = Latent(**sizes("latent.", *LatentSpec.model_fields))
-    heads = size("heads")
+    heads, image = size("heads"), _image(spec, size)
     values: dict[str, Any] = sizes(
         "", "layers", "hidden", "vocabulary", "context", "feed_forward", "rotary", "window", "window_layers"
     )
@@ -231,8 +265,24 @@ def _transformer(name: str, spec: NetworkSpec, facts: Mapping[str, Fact]) -> Tra
         head_size=size("head_size", size("hidden") // heads),
         experts=experts,
         latent=latent,
-        **values,
+        encoder=_encoder(spec.encoder, size, image) if spec.encoder else None,
+        **values | ({"context": image.patches + 1} if image else {}),
     )
+
+
+def _image(spec: NetworkSpec, size: Callable[[str], int]) -> Image | None:
+    if not spec.encoder or not spec.encoder.image:
+        return None
+    amounts = {name: size(f"encoder.image.{name}") for name in ("size", "patch", "channels")}
+    return Image(**amounts, patch_bias=bool(_word(spec.encoder.image.patch_bias)))
+
+
+def _encoder(spec: EncoderSpec, size: Callable[[str], int], image: Image | None) -> Encoder:
+    words: dict[str, Any] = {
+        key: _word(getattr(spec, key))
+        for key in ("norm_first", "embedding_norm", "last_norm", "pooled_bias", "pooled_tanh")
+    }
+    return Encoder(pooled=size("encoder.pooled"), token_types=size("encoder.token_types"), image=image, **words)
 
 
 def _word(choice: Choice | None) -> str | bool | None:
@@ -254,6 +304,13 @@ def _problems(spec: NetworkSpec, facts: Mapping[str, Fact], document: Document) 
         yield document.problem(("heads",), f"heads: want a divisor of hidden, or a head_size; found {heads:g}")
     if (spec.window is None) != (spec.window_layers is None):
         yield document.problem((), "want window and window_layers together")
+    if (spec.encoder is None) != (spec.architecture == "decoder"):
+        yield document.problem(
+            ("architecture",), "architecture: want encoder with a section of that name, and only then"
+        )
+    for name in ("vocabulary", "context"):
+        if name not in values and not (spec.encoder and spec.encoder.image):
+            yield document.problem((), f"{name}: is missing")
     dense = values["layers"] - values.get("experts.layers", 0)
     if dense < 0:
         yield document.problem(("experts", "layers"), "experts.layers: want no more than layers")

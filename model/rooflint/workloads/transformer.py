@@ -14,9 +14,9 @@ from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
-from rooflint.workloads.configuration import Experts, Latent, Transformer
+from rooflint.workloads.configuration import Encoder, Experts, Image, Latent, Transformer
 from rooflint.workloads.flow import INPUT, Flow
-from rooflint.workloads.ops import ELEMENTWISE, GELU_OPS, NORM_OPS, ROWWISE, SOFTMAX_OPS, Op, Tokens
+from rooflint.workloads.ops import ELEMENTWISE, GELU_OPS, NORM_OPS, ROWWISE, SOFTMAX_OPS, Op, Tokens, Window
 from rooflint.workloads.workload import Workload, WorkloadError
 
 ACTIVATION_OPS = {
@@ -55,6 +55,8 @@ def table(net: Transformer, batch: int = 1, new: int = 1, steps: Sequence[Step] 
 
     Raises WorkloadError for more tokens than the network has a context for.
     """
+    if net.encoder:
+        return _encoder_table(net, net.encoder, batch, new, steps)
     most = max(step.past for step in steps) + new
     if most > net.context:
         raise WorkloadError(f"{net.name}: want at most {net.context} tokens, its context; found {most}")
@@ -72,6 +74,29 @@ def table(net: Transformer, batch: int = 1, new: int = 1, steps: Sequence[Step] 
 
 def _at_batch(net: Transformer, new: int, steps: Sequence[Step], batch: int) -> Workload:
     return table(net, batch, new, steps)
+
+
+def _encoder_table(net: Transformer, encoder: Encoder, batch: int, new: int, steps: Sequence[Step]) -> Workload:
+    """The ops of whole sequences, or of whole images."""
+    if tuple(steps) != (Step(0),):
+        raise WorkloadError(f"{net.name}: is an encoder, which keeps no cache; want no --past")
+    if encoder.image and new != net.context:
+        raise WorkloadError(f"{net.name}: has the {net.context} tokens of an image; want no --prompt")
+    if new > net.context:
+        raise WorkloadError(f"{net.name}: want at most {net.context} tokens, its context; found {new}")
+    rows = _Rows(batch * new, 1)
+    image = encoder.image
+    last = _patches(rows, net, image, batch) if image else _words(rows, net, encoder)
+    count = rows.tokens * net.hidden
+    last = rows.add("positions_add", "add", [last], (count, new * net.hidden, count), 1, other_ops=count)
+    if encoder.embedding_norm:
+        last = _normed(rows, net, "embedding_norm", last, 1)
+    last = _encoder_layers(rows, net, encoder, last, _Pass(batch, new, steps))
+    _pooled(rows, net, encoder, last, batch)
+    elements_input = batch * (image.channels * image.size**2 if image else new)
+    flow = Flow(tuple(rows.reads), (len(rows.ops) - 1,), elements_input, net.parameters)
+    remake, tokens = partial(_at_batch, net, new, tuple(steps)), None if image else Tokens(new, 0)
+    return Workload.from_ops(net.name, rows.ops, batch, flow=flow, tokens=tokens, remake=remake)
 
 
 def hit_experts(tokens: int, experts: Experts) -> int:
@@ -120,12 +145,13 @@ class _Rows:
         other_ops: int = 0,
         shape: tuple[int, int, int, int] = (0, 0, 0, 0),
         times: int | None = None,
+        window: tuple[int, ...] = (),
     ) -> int:
         """A row that each of some layers has, `elements` (in, weight, out); returns its position."""
         runs = layers * (self.times if times is None else times)
         read, weights, written = (runs * count for count in elements)
         macs = runs * math.prod(shape)
-        self.ops.append(Op(name, kind, macs, runs * other_ops, read, weights, written, *shape, repeats=runs))
+        self.ops.append(Op(name, kind, macs, runs * other_ops, read, weights, written, *shape, window, runs))
         self.reads.append(tuple(sorted(reads)))
         return len(self.ops) - 1
 
@@ -147,7 +173,7 @@ class _Rows:
 def _embedding(rows: _Rows, net: Transformer) -> int:
     count = rows.tokens * net.hidden
     last = rows.add("embedding", "embedding", [INPUT], (count + rows.tokens, 0, count), 1)
-    if net.positions == "learned":
+    if net.positions == "learned" and not net.encoder:
         where = rows.add("positions", "embedding", [INPUT], (count + rows.tokens, 0, count), 1)
         last = rows.each("positions_add", "add", [last, where], net.hidden, 1, 1, operands=2)
     return last
@@ -181,6 +207,66 @@ def _normed(rows: _Rows, net: Transformer, name: str, read: int, layers: int, wi
 def _head(rows: _Rows, net: Transformer, read: int, batch: int) -> None:
     """Logits of the last new token of each sequence."""
     rows.linear("head", read, net.vocabulary, net.hidden, 1, bias=net.head_bias, rows=batch)
+
+
+# ---- Encoders
+
+
+def _words(rows: _Rows, net: Transformer, encoder: Encoder) -> int:
+    last = _embedding(rows, net)
+    if not encoder.token_types:
+        return last
+    count = rows.tokens * net.hidden
+    kinds = rows.add("token_types", "embedding", [INPUT], (count + rows.tokens, 0, count), 1)
+    return rows.each("token_types_add", "add", [last, kinds], net.hidden, 1, 1, operands=2)
+
+
+def _patches(rows: _Rows, net: Transformer, image: Image, batch: int) -> int:
+    """A convolution whose windows do not overlap, and the class token in front."""
+    m, n, k = batch * image.patches, net.hidden, image.channels * image.patch**2
+    side = image.size // image.patch
+    elements = (batch * image.channels * image.size**2, n * k + image.patch_bias * n, m * n)
+    window = Window(image.patch, image.patch, image.patch, 1, side, side)
+    last = rows.add("patches", "conv2d", [INPUT], elements, 1, shape=(m, n, k, 1), window=window)
+    return rows.add("class_token", "cat", [last], (m * n, n, rows.tokens * n), 1)
+
+
+def _encoder_layers(rows: _Rows, net: Transformer, encoder: Encoder, last: int, run: _Pass) -> int:
+    layers, before = net.layers, encoder.norm_first
+    read = _normed(rows, net, "attention_norm", last, layers) if before else last
+    biased = net.bias in ("attention", "all")
+    whole = net.heads * net.head_size
+    qkv = rows.linear("qkv", read, 3 * whole, net.hidden, layers, bias=biased or net.bias == "qkv")
+    heads = run.batch * net.heads
+    queries = rows.tokens * whole
+    attended = rows.add(
+        "attention",
+        "attention",
+        [qkv],
+        (3 * queries, 0, queries),
+        layers,
+        other_ops=heads * run.new**2 * (1 + SOFTMAX_OPS),
+        shape=(run.new, run.new, 2 * net.head_size, heads),
+    )
+    out = rows.linear("attention_out", attended, net.hidden, whole, layers, bias=biased)
+    last = rows.each("attention_add", "add", [last, out], net.hidden, layers, 1, operands=2)
+    read = _normed(rows, net, "feed_forward_norm" if before else "attention_norm", last, layers)
+    last, fed = (last if before else read), _feed_forward(rows, net, read)
+    last = rows.each("feed_forward_add", "add", [last, fed], net.hidden, layers, 1, operands=2)
+    return last if before else _normed(rows, net, "feed_forward_norm", last, layers)
+
+
+def _pooled(rows: _Rows, net: Transformer, encoder: Encoder, last: int, batch: int) -> None:
+    """What is made of the first token of each sequence."""
+    if encoder.last_norm == "all":
+        last = _normed(rows, net, "norm", last, 1)
+    if encoder.last_norm == "first":
+        count = batch * net.hidden
+        last = rows.add("norm", net.norm, [last], (count, 2 * net.hidden, count), 1, other_ops=NORM_OPS * count)
+    last = rows.linear("head", last, encoder.pooled, net.hidden, 1, bias=encoder.pooled_bias, rows=batch)
+    if encoder.pooled_tanh:
+        count = batch * encoder.pooled
+        rows.add("head_activation", "tanh", [last], (count, 0, count), 1, other_ops=ELEMENTWISE["tanh"] * count)
 
 
 # ---- Attention
@@ -373,40 +459,3 @@ def _grouped(
     m, n, k = shape
     elements = (m * k, hit * (n * k + experts.bias * n), m * n)
     return rows.add(name, "experts", reads, elements, experts.layers, shape=(m, n, k, 1))
-
-
-# ---- Encoders
-
-
-def encoder(layers: int, hidden: int, heads: int, feed_forward: int, tokens: int, batch: int = 1) -> Workload:
-    """The layers of BERT on sequences of that many tokens, without its embedding and head.
-
-    Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers for Language Understanding", NAACL 2019: norms
-    come after the residual additions, the activation is GELU. Raises WorkloadError for heads that do not fit.
-    """
-    if hidden % heads:
-        raise WorkloadError(f"heads: want a divisor of {hidden}, found {heads}")
-    rows, all_heads, width = _Rows(batch * tokens, 1), batch * heads, 2 * hidden // heads
-    count = rows.tokens * hidden
-    qkv = rows.linear("qkv", INPUT, 3 * hidden, hidden, layers, bias=True)
-    softmax = all_heads * tokens * tokens * (1 + SOFTMAX_OPS)
-    shape, elements = (tokens, tokens, width, all_heads), (3 * count, 0, count)
-    last = rows.add("attention", "attention", [qkv], elements, layers, other_ops=softmax, shape=shape)
-    last = rows.linear("attention_out", last, hidden, hidden, layers, bias=True)
-    normed = _added_and_normed(rows, "attention", INPUT, last, hidden, layers)
-    last = rows.linear("up", normed, feed_forward, hidden, layers, bias=True)
-    last = rows.each("gelu", "gelu", [last], feed_forward, layers, ACTIVATION_OPS["gelu"])
-    last = rows.linear("down", last, hidden, feed_forward, layers, bias=True)
-    _added_and_normed(rows, "feed_forward", normed, last, hidden, layers)
-    constants = sum(op.elements_weight for op in rows.ops)
-    flow = Flow(tuple(rows.reads), (len(rows.ops) - 1,), count, constants)
-    name = f"encoder-{layers}x{hidden}-{tokens}"
-    return Workload.from_ops(name, rows.ops, batch, flow=flow)
-
-
-def _added_and_normed(rows: _Rows, name: str, stream: int, last: int, hidden: int, layers: int) -> int:
-    """The residual stream and what is added to it, normalised."""
-    count = rows.tokens * hidden
-    added = rows.each(f"{name}_add", "add", [stream, last], hidden, layers, 1, operands=2)
-    norm = (count, 2 * hidden, count)
-    return rows.add(f"{name}_norm", "layer_norm", [added], norm, layers, other_ops=NORM_OPS * count)

@@ -91,3 +91,8 @@ def test_a_run_has_at_least_one_of_each(wrong):
 def test_a_run_stays_within_the_context():
     with pytest.raises(WorkloadError, match=r"within its context of 2048, found 2000 \+ 49"):
         Run(network_named("gpt-j-6b"), 1, 2000, 49)
+
+
+def test_an_encoder_writes_nothing():
+    with pytest.raises(WorkloadError, match="bert-base: is an encoder, which writes no tokens; want no --generate"):
+        Run(network_named("bert-base"), 1, 8, 8)

@@ -57,7 +57,7 @@ def test_a_file_is_a_network_wherever_one_is_accepted(tmp_path):
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"model_type": "bert"}, f"model_type: want one of {', '.join(sorted(FAMILIES))}, found 'bert'"),
+        ({"model_type": "rwkv"}, f"model_type: want one of {', '.join(sorted(FAMILIES))}, found 'rwkv'"),
         ({"hidden_size": None}, "hidden_size: is missing"),
         ({"num_hidden_layers": "32"}, "num_hidden_layers: want a whole number of at least 1, found 32"),
         ({"hidden_act": "mish"}, "hidden_act: want one of silu"),

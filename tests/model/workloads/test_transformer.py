@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rooflint.workloads.configuration import Experts, Latent, Transformer
-from rooflint.workloads.transformer import MOST_STEPS, Step, decode_steps, encoder, hit_experts, keys_seen, table
+from rooflint.workloads.configuration import Encoder, Experts, Image, Latent, Transformer
+from rooflint.workloads.tables import load_workload
+from rooflint.workloads.transformer import MOST_STEPS, Step, decode_steps, hit_experts, keys_seen, table
 from rooflint.workloads.workload import WorkloadError, footprint
 
 # 2 heads of queries share one head of keys; a head has 4 elements
@@ -191,34 +192,63 @@ def test_the_footprint_has_weights_cache_and_the_widest_pair_of_tensors():
 
 # ---- encoders
 
-
-def test_bert_large_has_its_macs_and_weights():
-    # a layer: 4 × 1024² of attention and 2 × 1024 × 4096 in weights; scores and sums 2 × 177² × 1024
-    bert = encoder(24, 1024, 16, 4096, 177)
-    weights = 4 * 1024**2 + 2 * 1024 * 4096
-    assert bert.total_macs == 24 * (177 * weights + 2 * 177**2 * 1024)
-    # biases of 3, 1, 4 and 1 × 1024, two norms with scale and shift
-    assert bert.flow.elements_constant == 24 * (weights + 9 * 1024 + 4 * 1024)
-    assert bert.repeats.tolist() == [24] * len(bert)
-
-
-def test_an_encoder_scales_with_its_batch():
-    assert encoder(2, 64, 4, 256, 10).at_batch(6) == encoder(2, 64, 4, 256, 10, batch=6)
-
-
-def test_fused_an_encoder_keeps_additions_and_gelu_in_its_products():
-    names = encoder(2, 64, 4, 256, 10).fused().op_names.tolist()
-    assert names == [
-        "qkv",
-        "attention",
-        "attention_out + add",
-        "attention_norm",
-        "up + gelu",
-        "down + add",
-        "feed_forward_norm",
-    ]
+BERT = replace(
+    TINY, kv_heads=2, norm="layer_norm", positions="learned", bias="all", gated=False, activation="gelu",
+    encoder=Encoder(
+        norm_first=False, embedding_norm=True, last_norm="none", pooled=8, pooled_bias=True, pooled_tanh=True,
+        token_types=2,
+    ),
+)  # fmt: skip
+VIT_B_16 = Transformer(
+    "vit", layers=12, hidden=768, heads=12, kv_heads=12, head_size=64, feed_forward=3072, vocabulary=0, context=197,
+    activation="gelu", gated=False, norm="layer_norm", positions="learned", bias="all",
+    encoder=Encoder(
+        norm_first=True, embedding_norm=False, last_norm="all", pooled=1000, pooled_bias=True, pooled_tanh=False,
+        image=Image(224, 16, 3),
+    ),
+)  # fmt: skip
 
 
-def test_heads_divide_the_width():
-    with pytest.raises(WorkloadError, match="heads: want a divisor of 64, found 5"):
-        encoder(2, 64, 5, 256, 10)
+@pytest.mark.parametrize("batch", [1, 4])
+def test_a_vision_transformer_is_row_by_row_what_torchvision_builds(batch):
+    theirs = list(load_workload("torchvision/vit_b_16").at_batch(batch).rows())
+    ours = list(table(VIT_B_16, batch, 197).rows())
+    head, last = ours[:3], ours[-2:]
+    layer = [once(row) for row in ours[3:-2]]
+    assert all(row.repeats == 12 for row in ours[3:-2])
+    expected = [*head, *(row for _ in range(12) for row in layer), *last]
+    assert len(expected) == len(theirs)
+    for mine, captured in zip(expected, theirs, strict=True):
+        assert mine._replace(name=captured.name) == captured
+
+
+def once(row):
+    """One run of a row that repeats."""
+    amounts = ("macs", "other_ops", "elements_in", "elements_weight", "elements_out")
+    return row._replace(repeats=1, **{name: getattr(row, name) // row.repeats for name in amounts})
+
+
+def test_a_vision_transformer_has_the_parameters_and_the_footprint_of_torchvisions():
+    theirs = footprint(load_workload("torchvision/vit_b_16").at_batch(8))
+    ours = footprint(table(VIT_B_16, 8, 197))
+    assert ours.weight_elements == theirs.weight_elements == VIT_B_16.parameters
+    assert ours.peak_activation_elements == theirs.peak_activation_elements
+
+
+def test_an_encoder_reads_both_ways_and_keeps_no_cache():
+    found = table(BERT, 2, 5)
+    attention = next(row for row in found.rows() if row.name == "attention")
+    # every token sees all 5; heads of 2 sequences, 4 + 4 deep
+    assert (attention.kind, attention.m, attention.n, attention.k, attention.groups) == ("attention", 5, 5, 8, 4)
+    assert found.flow.elements_cache == 0
+    names = [row.name for row in found.rows()]
+    assert names.index("attention_add") < names.index("attention_norm") < names.index("up")
+
+
+def test_an_encoder_takes_neither_a_cache_nor_other_tokens_than_it_has():
+    with pytest.raises(WorkloadError, match="tiny: is an encoder, which keeps no cache; want no --past"):
+        table(BERT, 1, 1, [Step(4)])
+    with pytest.raises(WorkloadError, match="vit: has the 197 tokens of an image; want no --prompt"):
+        table(VIT_B_16, 1, 64)
+    with pytest.raises(WorkloadError, match="tiny: want at most 64 tokens, its context; found 65"):
+        table(BERT, 1, 65)

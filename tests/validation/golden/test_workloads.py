@@ -57,7 +57,7 @@ def test_an_own_table_comes_before_the_packaged_one(tmp_path):
         (5, "want a name or a mapping"),
         ([1, 2], "want a name or a mapping"),
         ({}, "found none"),
-        ({"lstm": [1, 2]}, "want network, mlp, gemm, encoder or conv2d with their parameters, found lstm"),
+        ({"lstm": [1, 2]}, "want network, mlp, gemm or conv2d with their parameters, found lstm"),
         ({"gemm": [64, 128]}, "found gemm"),
         ({"gemm": [64, 128, 256], "transposed": True}, "found gemm, transposed"),
         ({"gemm": [64, 128, 0]}, "want a whole number of at least 1, found 0"),

@@ -9,7 +9,6 @@ from typing import Any
 from pytest_rooflint.golden.kinds import ClaimError
 from rooflint.workloads import tables
 from rooflint.workloads.networks import find_network, network_named
-from rooflint.workloads.transformer import encoder
 from rooflint.workloads.workload import Workload, WorkloadError, conv2d, gemm, mlp
 
 LONGEST = 200
@@ -18,7 +17,6 @@ _PARAMETERS = {
     "network": "{network: torchvision/resnet50, batch: 8} or {network: llama-3.1-8b, prompt: 1, past: 2048}",
     "mlp": "{mlp: [widths], batch: 16, bias: true}",
     "gemm": "{gemm: [m, n, k], batch: 1}",
-    "encoder": "{encoder: {layers: 24, hidden: 1024, heads: 16, feed_forward: 4096, tokens: 177}, batch: 1}",
     "conv2d": "{conv2d: {c_in: 64, h: 56, w: 56, c_out: 64, kernel: 3}, batch: 1}",
 }
 
@@ -72,8 +70,6 @@ def _parametric(given: Any, roots: tuple[Path, ...]) -> Workload:
             return mlp(widths, batch=batch, **more)
         case {"gemm": [m, n, k], **more} if not more:
             return gemm(m, n, k, batch=batch)
-        case {"encoder": dict(sizes), **more} if not more:
-            return encoder(**{"batch": batch, **sizes})
         case {"conv2d": dict(shape), **more} if not more:
             return conv2d(**{"n": batch, **shape})
     for name, parameters in _PARAMETERS.items():
@@ -81,5 +77,5 @@ def _parametric(given: Any, roots: tuple[Path, ...]) -> Workload:
             found = ", ".join(rest) if len(rest) > 1 else f"{name}: {rest[name]}"
             raise ClaimError(f"workload: want {parameters}, found {found}")
     raise ClaimError(
-        f"workload: want network, mlp, gemm, encoder or conv2d with their parameters, found {', '.join(rest) or 'none'}"
+        f"workload: want network, mlp, gemm or conv2d with their parameters, found {', '.join(rest) or 'none'}"
     )
