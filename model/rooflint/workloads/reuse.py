@@ -82,7 +82,9 @@ def _reads(table: Workload, flow: Flow) -> tuple[Positions, Positions, Numbers]:
     """Writer, reader and elements of each read of a result, by writer; an op that reads slices reads alike of all."""
     places = [(at, row) for row, read in enumerate(flow.reads) for at in read]
     at, row = np.array(places, np.intp).reshape(-1, 2).T
-    size = np.where(at == INPUT, flow.elements_input, table.elements_out[at]).astype(np.float64)
+    # an op that runs less often than the one it reads, as attention on one length of a cache, reads those results alone
+    runs = np.where(at == INPUT, 1.0, np.minimum(table.repeats[row] / table.repeats[at], 1.0))
+    size = np.where(at == INPUT, flow.elements_input, table.elements_out[at]) * runs
     whole = np.bincount(row, size, minlength=len(table))[row]
     share = np.divide(table.elements_in[row], whole, out=np.ones_like(size), where=whole > 0)
     size, known = size * np.minimum(share, 1.0), at != INPUT
