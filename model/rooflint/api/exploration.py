@@ -170,27 +170,34 @@ def explore(
     """
     known, energies = context(specs)
     base = hardware_of(known, on, at)
-    runs = _runs(
-        networks, batch, [setting(name, storage, fuse, launch, fidelity, cached) for name in _listed(precision)]
-    )
-    if not runs or not vary:
-        raise RooflintError("want at least one fact to vary, one network, one precision and one batch")
+    settings = [setting(name, storage, fuse, launch, fidelity, cached) for name in _listed(precision)]
+    runs = _runs(networks, batch, settings, vary)
     rate = _tariff(known, base, price)
     space = _space(tuple(parameters(base, list(vary), energies, launch, rate)), vary, samples, seed)
-    if announce:
-        announce(f"{counted(len(space), 'variant')} ({space.how}) × {counted(len(runs), 'run')}")
+    _announced(space, runs, announce)
     design = Design(base, energies, runs, space, (), requirements(require), rate)
     found = exploration.explore(_judged(design, _listed(minimise), _listed(maximise)), workers)
     return Exploration(**{one.name: getattr(found, one.name) for one in fields(found)}, roots=known.roots)
 
 
+def _announced(space: Space, runs: Sequence[Run], announce: Callable[[str], None] | None) -> None:
+    if announce:
+        announce(f"{counted(len(space), 'variant')} ({space.how}) × {counted(len(runs), 'run')}")
+
+
 def _runs(
-    networks: Any, batch: int | Sequence[int] | NDArray[np.integer[Any]], settings: Sequence[Setting]
+    networks: Any,
+    batch: int | Sequence[int] | NDArray[np.integer[Any]],
+    settings: Sequence[Setting],
+    vary: Mapping[str, Values],
 ) -> tuple[Run, ...]:
     works = [network(one) for one in (networks if isinstance(networks, list | tuple) else [networks])]
     sizes = [batch] if isinstance(batch, int) else np.ravel(batch).tolist() if _is_array(batch) else batch
     sizes = [int(size) if isinstance(size, np.integer) else size for size in sizes]
-    return tuple(Run(work.at_batch(size), each) for work in works for each in settings for size in sizes)
+    runs = tuple(Run(work.at_batch(size), each) for work in works for each in settings for size in sizes)
+    if not runs or not vary:
+        raise RooflintError("want at least one fact to vary, one network, one precision and one batch")
+    return runs
 
 
 def _listed(names: Names) -> list[str]:

@@ -77,6 +77,14 @@ class Level(StrEnum):
     subgraph = "subgraph"
 
 
+Detail = Annotated[Level, typer.Option("--level", "-l", help="Level of detail: per device, or per kernel.")]
+Require = Annotated[str, typer.Option(help="Bounds, such as energy<100mJ,latency<50ms,memory<512MB,power<15W.")]
+Explain = Annotated[
+    tuple[str, str] | None, typer.Option(help="Two of the devices: why the second differs from the first.")
+]
+Metric = Annotated[str, typer.Option(help=f"Metric of --explain and of --level subgraph: {', '.join(METRICS)}.")]
+
+
 @app.command("compare")
 def compare_command(
     network: options.Network,
@@ -89,19 +97,11 @@ def compare_command(
     launch: options.Launch = "stream",
     fidelity: options.Fidelity = "roofline",
     cached: options.Cached = True,
-    level: Annotated[
-        Level, typer.Option("--level", "-l", help="Level of detail: per device, or per kernel.")
-    ] = Level.summary,
+    level: Detail = Level.summary,
     baseline: Annotated[str, typer.Option(help="Device or kind to compare the others with; by default gpu.")] = "",
-    require: Annotated[
-        str, typer.Option(help="Bounds, such as energy<100mJ,latency<50ms,memory<512MB,power<15W.")
-    ] = "",
-    explain: Annotated[
-        tuple[str, str] | None, typer.Option(help="Two of the devices: why the second differs from the first.")
-    ] = None,
-    metric: Annotated[
-        str, typer.Option(help=f"Metric of --explain and of --level subgraph: {', '.join(METRICS)}.")
-    ] = "energy",
+    require: Require = "",
+    explain: Explain = None,
+    metric: Metric = "energy",
     sort: Annotated[str, typer.Option(help=f"Sort by one of {', '.join(WINS)}, best first; by default as typed.")] = "",
     top: Annotated[
         int | None, typer.Option(help="Show only this many, after --sort (by default energy).", min=1)

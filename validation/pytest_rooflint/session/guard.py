@@ -11,7 +11,7 @@ import pytest
 
 from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Brief
-from rooflint.base.errors import shown
+from rooflint.base.errors import Problem, shown
 from rooflint.base.text import counted, some
 
 SHARED = ("folders", "expected", "deselected")
@@ -27,6 +27,11 @@ class Attempt:
     skipped: bool = False
     hidden: bool = False
     """Whether pytest did not count its failure."""
+
+
+def rows(problems: Iterable[Problem]) -> list[dict[str, Any]]:
+    """Problems as rows of the evidence."""
+    return [{"what": problem.message, "file": shown(problem.file), "line": problem.line} for problem in problems]
 
 
 def _caller() -> Path:

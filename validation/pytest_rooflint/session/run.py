@@ -7,7 +7,7 @@ import datetime
 import gc
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
@@ -21,7 +21,7 @@ from pytest_rooflint.golden import expect, kinds
 from pytest_rooflint.golden.kinds import Claim
 from pytest_rooflint.session import fold
 from pytest_rooflint.session.fold import Fold
-from pytest_rooflint.session.guard import Guard, has_ended, is_selected
+from pytest_rooflint.session.guard import Guard, has_ended, is_selected, rows
 from pytest_rooflint.session.spool import Spool
 from pytest_rooflint.suite.judge import Trial, judge
 from pytest_rooflint.suite.suite import Suite
@@ -203,11 +203,6 @@ class ClosedWorldItem(ProblemItem):
 # ---- the run
 
 
-def _rows(problems: Iterable[Problem]) -> list[dict[str, Any]]:
-    """Problems as rows of the evidence."""
-    return [{"what": problem.message, "file": shown(problem.file), "line": problem.line} for problem in problems]
-
-
 def mark(item: pytest.Item, call: pytest.CallInfo[None], report: Any) -> None:
     """Note on a report that an item was skipped from outside, or that its claim was never judged."""
     if not isinstance(item, ClaimItem | ProblemItem) or VERDICT in item.stash:
@@ -339,10 +334,10 @@ class Run:
             report.rooflint_asked = item.stash.get(ASKED, None)
             report.rooflint_unread = [[shown(one.file), str(one)] for one in verdict.unread]
             if verdict.unread and report.failed and not verdict.is_at_fault:
-                report.rooflint_problems = _rows(verdict.unread)
+                report.rooflint_problems = rows(verdict.unread)
                 report.rooflint_waits = f"{verdict.outcome}: {verdict.reason}"
         if call.when == "call" and isinstance(item, ProblemItem):
-            report.rooflint_problems = _rows(item.problems)
+            report.rooflint_problems = rows(item.problems)
             report.rooflint_unread = [[shown(one.file), str(one)] for one in item.problems]
         mark(item, call, report)
         if call.when == "teardown" and VERDICT in item.stash:

@@ -16,7 +16,7 @@ from typing import Any
 
 from rooflint_measure.identity import Facts
 from rooflint_measure.record import State, Unavailable
-from rooflint_measure.sensors.power import CounterSource, PowerLost, PowerSource, SampledSource
+from rooflint_measure.sensors.power import PowerSource, source_of
 
 MICRO, MILLI, MEGA = 1e-6, 1e-3, 1e6
 
@@ -94,31 +94,6 @@ class UnreadableGpu(Gpu):
     def throttle(self) -> Unavailable:
         """The reason."""
         return self.reason
-
-
-Read = Callable[[], float | Unavailable]
-
-
-def _source(
-    library: str, read_j: Read, read_w: Read, unit_j: Callable[[], float], averaged_s: float = 0.0
-) -> PowerSource | Unavailable:
-    """The energy counter where there is one, with its unit; else the power, sampled.
-
-    `averaged_s` is what a reading of the power averages over. [s]
-    """
-    if not isinstance(read_j(), Unavailable):
-        return CounterSource(f"{library} energy counter", lambda: _or_lost(read_j()), unit_j=unit_j())
-    power_w = read_w()
-    if isinstance(power_w, Unavailable):
-        return power_w
-    over = f", averaged over {averaged_s:g} s" if averaged_s else ""
-    return SampledSource(f"{library} power{over}", lambda: _or_lost(read_w()), averaged_s=averaged_s)
-
-
-def _or_lost(found: float | Unavailable) -> float:
-    if isinstance(found, Unavailable):
-        raise PowerLost(f"{found.reason}; the device answered before")
-    return found
 
 
 # ---- NVIDIA
@@ -226,7 +201,7 @@ class NvidiaGpu(Gpu):
             )
         read_j = partial(self._number, "TotalEnergyConsumption", scale=MILLI)
         averaged_s = AVERAGED_S if isinstance(self._instant_w(), Unavailable) and self._averages() else 0.0
-        return _source("nvml", read_j, self._power_w, lambda: MILLI, averaged_s)
+        return source_of("nvml", read_j, self._power_w, lambda: MILLI, averaged_s)
 
     def _power_w(self) -> float | Unavailable:
         """Of this moment where the driver has it; else PowerUsage, which newer GPUs average over a second. [W]"""
@@ -406,7 +381,7 @@ class AmdGpu(Gpu):
         def unit_j() -> float:
             return float(self._field("amdsmi_get_energy_count", "counter_resolution")) * MICRO
 
-        return _source("amdsmi", self._energy_j, self._power_w, unit_j)
+        return source_of("amdsmi", self._energy_j, self._power_w, unit_j)
 
     def _energy_j(self) -> float | Unavailable:
         """Counts times what one stands for, which the library gives in microjoules. [J]"""

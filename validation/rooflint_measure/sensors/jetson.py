@@ -24,7 +24,7 @@ MODULES = {
     "p3767-0004": "NVIDIA Jetson Orin Nano 4GB",
     "p3767-0005": "NVIDIA Jetson Orin Nano 8GB",
 }
-"""Modules by the number in the device tree's `compatible`. The AGX Orin of the first kits, p3701-0000, was not sold."""
+"""Modules by the number in the device tree's `compatible`. p3701-0000, of the first AGX kits, is neither of them."""
 
 WHOLE = "VDD_IN"
 """The rail that feeds all of an NX or a Nano. An AGX has none; there, all rails together are the module's."""

@@ -237,3 +237,28 @@ class SampledSource(PowerSource):
             raise PowerLost(f"{self.name}: want two samples of power to integrate; run for longer")
         times_s, powers_w = zip(*kept, strict=True)
         return times_s, powers_w
+
+
+Read = Callable[[], float | Unavailable]
+
+
+def source_of(
+    library: str, read_j: Read, read_w: Read, unit_j: Callable[[], float], averaged_s: float = 0.0
+) -> PowerSource | Unavailable:
+    """The energy counter where there is one, with its unit; else the power, sampled.
+
+    `averaged_s` is what a reading of the power averages over. [s]
+    """
+    if not isinstance(read_j(), Unavailable):
+        return CounterSource(f"{library} energy counter", lambda: _or_lost(read_j()), unit_j=unit_j())
+    power_w = read_w()
+    if isinstance(power_w, Unavailable):
+        return power_w
+    over = f", averaged over {averaged_s:g} s" if averaged_s else ""
+    return SampledSource(f"{library} power{over}", lambda: _or_lost(read_w()), averaged_s=averaged_s)
+
+
+def _or_lost(found: float | Unavailable) -> float:
+    if isinstance(found, Unavailable):
+        raise PowerLost(f"{found.reason}; the device answered before")
+    return found
