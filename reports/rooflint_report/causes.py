@@ -33,11 +33,12 @@ def by_cause(
 
     The cause is the change since the base that makes a claim fail; else a repair that was seen to fix several claims
     and to break none; else the fact that the first candidate cause names, with what to write there. In a group those
-    that name the repair come first.
+    that name the repair come first, and those that fail because of several changes last.
     """
-    keys = dict[str, object]()
+    keys, several = dict[str, object](), set[str]()
     for number, change in enumerate(changes.changes if changes else ()):
         for claim in change.claims:
+            several |= {claim} & keys.keys()
             keys.setdefault(claim, number)
     named = set[str]()
     for place in places:
@@ -51,7 +52,7 @@ def by_cause(
         first = one.causes[0] if one.causes else None
         fact = (first.file, first.line, first.path, first.repair) if first and first.file else one.nodeid
         groups.setdefault(keys.get(name(one), fact), []).append(one)
-    return [sorted(group, key=lambda one: one.nodeid not in named) for group in groups.values()]
+    return [sorted(group, key=lambda one: (name(one) in several, one.nodeid not in named)) for group in groups.values()]
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,12 @@ def culprits(evidence: Evidence) -> list[Culprit]:
     fails = {name(one): one for one in evidence.verdicts if one.outcome == "fail"}
     changes = causes.changes if causes else ()
     return [Culprit(one, [fails[claim] for claim in one.claims if claim in fails]) for one in changes if one.claims]
+
+
+def together(evidence: Evidence) -> str:
+    """What reverting all changes does, where several make claims fail; else empty."""
+    causes = evidence.claim_changes.causes if evidence.claim_changes else None
+    return effect(causes.all_) if causes and sum(bool(one.claims) for one in causes.changes) > 1 else ""
 
 
 # ---- the same as messages at lines of files

@@ -234,6 +234,7 @@ def _render(found: Environment, template: str, page: Page, **more: Any) -> str:
         headline=headline(page.evidence),
         blind=coverage.blind(page.evidence),
         culprits=causes.culprits(page.evidence),
+        together=causes.together(page.evidence),
         **more,
     )
 

@@ -220,7 +220,7 @@ def test_a_network_as_it_is_fused_moves_less_and_computes_the_same():
 @pytest.mark.parametrize(
     ("function", "op"),
     [
-        (lambda x, w: x.cumsum(-1), "cumsum"),
+        (lambda x, w: x.cumprod(-1), "cumprod"),
         (lambda x, w: torch.fft.rfft(x).real, "fft_rfft"),
         (lambda x, w: torch.einsum("ij,jk,kl->il", x, w, w.T), "einsum"),
     ],

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from rooflint_report.causes import name
+from rooflint_report.claim_changes import Cause as Change
 from rooflint_report.evidence import Cell, Evidence
 from rooflint_report.verdicts import Cause, Place, Verdict
 
@@ -93,8 +95,28 @@ def is_unchanged(place: Cause | Place, evidence: Evidence) -> bool:
 
 
 def _changed_first(verdict: Verdict, evidence: Evidence) -> Verdict:
-    causes = sorted(verdict.causes, key=lambda one: is_unchanged(one, evidence))
+    """With the changed lines that make it fail as its causes; else those at changed lines first."""
+    found = evidence.claim_changes.causes if evidence.claim_changes else None
+    blamed = [one for one in found.changes if name(verdict) in one.claims] if found else []
+    causes = [cause for one in blamed for cause in _of_change(one, verdict)]
+    causes = causes or sorted(verdict.causes, key=lambda one: is_unchanged(one, evidence))
     return verdict.model_copy(update={"causes": causes}) if causes != verdict.causes else verdict
+
+
+def _of_change(change: Change, verdict: Verdict) -> list[Cause]:
+    """What the diagnosis says about a changed line that makes the claim fail; where it says nothing, the change."""
+    said = [one for one in verdict.causes if (one.file, one.line) == (change.file, change.line)]
+    cause = Cause(
+        text=f"{change.change}, changed since the base",
+        factor=None,
+        factor_text=change.factor,
+        file=change.file,
+        line=change.line,
+        path=change.path,
+        current=change.head,
+        repair=change.base,
+    )
+    return said or [cause]
 
 
 def claimed(verdict: Verdict) -> str:

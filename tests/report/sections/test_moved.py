@@ -98,7 +98,7 @@ def test_facts_stand_with_line_source_and_what_they_move_alone(green, delta):
 
 def test_moves_stand_in_a_table_with_factor_and_interplay(green, delta):
     words, markup = section(green | {"delta": delta})
-    assert "Moves, farthest first 3" in words
+    assert "Moves, latencies first 3" in words
     assert "nvidia/t4 latency 45 of 120 ×0.25 … ×1 together ×0.25 … ×1, alone ×0.5 (bus)" in words
     assert "energy 45 of 120 3 no longer known, 2 newly known" in words
     assert markup.count('class="range"') == 2  # what has no factor has no place on the scale

@@ -33,7 +33,7 @@ def test_numpy_names_its_blas_and_runs_in_its_own_process():
 
 def gpu_torch(capability, hip=None):
     """torch's build for a GPU, as far as it is asked."""
-    cuda = SimpleNamespace(get_device_capability=lambda device: capability)
+    cuda = SimpleNamespace(get_device_capability=lambda device: capability, is_available=lambda: True)
     return SimpleNamespace(cuda=cuda, version=SimpleNamespace(hip=hip))
 
 

@@ -253,7 +253,7 @@ def in_blocks(verdicts: Iterable[Verdict], most: int, told: set[str] | None = No
         else:
             fails.append(one)
     for problems, count in waiting.items():
-        yield f"\n{listed(problems)}\n  {counted(count, 'claim')} cannot be judged before that is mended\n"
+        yield f"\n{listed(problems)}\n  claims that rest on it are not judged: {count} so far\n"
     for one in fails:
         first = one.causes[0] if one.causes else None
         cause = (first.fact, first.repair) if first and first.fact else one.nodeid

@@ -196,9 +196,12 @@ def gpu_library(torch: Any = None) -> str:
 
 
 def gpu_lacks(precision: str, device: str, torch: Any = None) -> str:
-    """Why a GPU would only emulate a precision; empty where it does not, and for AMD's, which say no by themselves."""
+    """Why a GPU would only emulate a precision; empty where it does not, where there is none, and for AMD's.
+
+    AMD's refuse by themselves.
+    """
     torch = torch or import_torch()
-    if precision not in NATIVE_FROM or torch.version.hip:
+    if precision not in NATIVE_FROM or torch.version.hip or not torch.cuda.is_available():
         return ""
     found, least = torch.cuda.get_device_capability(device), NATIVE_FROM[precision]
     if tuple(found) >= least:
