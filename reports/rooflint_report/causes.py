@@ -100,8 +100,13 @@ def culprits(evidence: Evidence) -> list[Culprit]:
     """The changes since the base that make claims fail, that of most failures first."""
     causes = evidence.claim_changes.causes if evidence.claim_changes else None
     fails = {name(one): one for one in evidence.verdicts if one.outcome == "fail"}
-    changes = causes.changes if causes else ()
-    return [Culprit(one, [fails[claim] for claim in one.claims if claim in fails]) for one in changes if one.claims]
+    changes = [one for one in causes.changes if one.claims] if causes else []
+    times = Counter(claim for one in changes for claim in one.claims)
+    clear = [sorted(one.claims, key=lambda claim: times[claim]) for one in changes]  # what one change explains first
+    return [
+        Culprit(one, [fails[claim] for claim in claims if claim in fails])
+        for one, claims in zip(changes, clear, strict=True)
+    ]
 
 
 def together(evidence: Evidence) -> str:

@@ -115,10 +115,10 @@ class Reverted(Record):
 
 
 def effect(one: Cause | Reverted) -> str:
-    """`2 claims pass again, none fails`."""
+    """`2 claims pass again, none fails`; `12 claims pass again, 1 other fails`."""
     fixes, breaks = len(one.fixes), len(one.breaks)
     again = f"{counted(fixes, 'claim')} {'passes' if fixes == 1 else 'pass'} again" if fixes else "none passes again"
-    fail = f"{breaks} {'fails' if breaks == 1 else 'fail'}" if breaks else "none fails"
+    fail = f"{breaks} {'other fails' if breaks == 1 else 'others fail'}" if breaks else "none fails"
     return f"{again}, {fail}"
 
 

@@ -9,7 +9,7 @@ from markdown_it import MarkdownIt
 
 from rooflint_report.evidence import Evidence, EvidenceError
 from rooflint_report.post import MARK
-from rooflint_report.report import LONGEST_TEXT, render, render_comment, render_summary
+from rooflint_report.report import LONGEST_TEXT, render, render_comment, render_html, render_summary
 from rooflint_report.sections.failures import view
 from rooflint_report.sections.section import Page
 
@@ -85,6 +85,44 @@ def test_the_culprit_comes_first_with_factor_cause_and_what_reverting_does(evide
     assert rerun.startswith("- `") and CLAIM in rerun
     assert text.splitlines()[-1].startswith("Base `main (0123456789ab)` → head ")
     assert render_summary(record).startswith(render_comment(record))
+
+
+@pytest.fixture
+def other(evidence):
+    """Another failing claim than CLAIM."""
+    names = (f"{one['file']}::{one['id']}" for one in evidence["verdicts"] if one["outcome"] == "fail")
+    return next(name for name in names if name != CLAIM)
+
+
+def test_a_claim_has_the_changed_line_as_its_cause_and_no_guess_that_it_disproves(evidence, other):
+    record = evidence | {"claim_changes": claim_changes([cause([CLAIM]), cause([CLAIM, other], 24)])}
+    found = {f"{one.file}::{one.id}": one for _, one in Page.of(Evidence.model_validate(record)).fails}
+    assert [one.line for one in found[CLAIM].causes] == [23, 24]
+    assert {one.fixes for one in found[CLAIM].causes} == {None}
+    (told,) = found[other].causes
+    assert told.text == "units.tensor_core.macs_per_clock.int8 512 MAC → 64 MAC, changed since the base"
+    assert (told.line, told.repair, told.factor_text) == (24, "512 MAC", "1/8")
+
+
+def test_the_page_says_what_reverting_all_changed_lines_does(evidence, other):
+    both = [cause([CLAIM]), cause([other], 24)]
+    assert "Reverted together: 2 claims pass again, none fails." in render_html(
+        evidence | {"claim_changes": claim_changes(both)}
+    )
+    assert "Reverted together" not in render_html(evidence | {"claim_changes": claim_changes(both[:1])})
+
+
+def test_what_reverting_breaks_is_another_claim_and_what_one_line_explains_is_run_again_first(evidence, other):
+    both = cause([other, CLAIM], breaks=["golden/x.yaml::count"])
+    text = render_comment(evidence | {"claim_changes": claim_changes([both, cause([other], 24)])})
+    assert "Reverting it alone: 2 claims pass again, 1 other fails." in text
+    assert CLAIM in next(line for line in text.splitlines() if line.startswith("- `pytest "))
+
+
+def test_problems_in_files_stand_at_the_top_of_the_page(evidence):
+    head = render_html(evidence).partition('class="tiles"')[0]
+    assert all(f"{one['file']}" in head for one in evidence["problems"] if one["file"])
+    assert head.count('class="culprit"') == len(evidence["problems"])
 
 
 def test_other_failures_with_one_cause_are_one_line(evidence):

@@ -104,8 +104,12 @@ def _changed_first(verdict: Verdict, evidence: Evidence) -> Verdict:
 
 
 def _of_change(change: Change, verdict: Verdict) -> list[Cause]:
-    """What the diagnosis says about a changed line that makes the claim fail; where it says nothing, the change."""
-    said = [one for one in verdict.causes if (one.file, one.line) == (change.file, change.line)]
+    """What the diagnosis says about a changed line that makes the claim fail; where it says nothing, the change.
+
+    What the trial of its repair came to is left out: the comparison with the base reverted it, on all claims.
+    """
+    there = (one for one in verdict.causes if (one.file, one.line) == (change.file, change.line))
+    said = [one.model_copy(update={"fixes": None, "breaks": None}) for one in there]
     cause = Cause(
         text=f"{change.change}, changed since the base",
         factor=None,
