@@ -191,12 +191,13 @@ def test_more_bandwidth_never_hurts(question, factor):
     assert again.latency_s <= found.latency_s * (1 + 1e-12)
 
 
-@given(st.sampled_from(ABLE), st.booleans())
-def test_a_larger_batch_takes_longer_and_no_longer_than_as_many_single_ones(able, fuse):
+@given(st.sampled_from(ABLE), st.booleans(), st.booleans())
+def test_a_larger_batch_takes_longer_and_without_caches_no_longer_than_as_many_single_ones(able, fuse, cached):
     device, compute = able
-    one, many = (prediction(device, batch=batch, compute=compute, fuse=fuse) for batch in (1, 5))
+    one, many = (prediction(device, batch=batch, compute=compute, fuse=fuse, cached=cached) for batch in (1, 5))
     assert one.latency_s <= many.latency_s * (1 + 1e-12)
-    assert many.latency_s <= 5 * one.latency_s * (1 + 1e-12)
+    if not cached:  # the results of one sample may fit into a cache that those of five leave
+        assert many.latency_s <= 5 * one.latency_s * (1 + 1e-12)
 
 
 @given(st.sampled_from(ABLE))
