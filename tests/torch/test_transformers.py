@@ -9,7 +9,7 @@ the two count differently, the difference is computed here from the configuratio
 - Causal attention counts the scores that are needed here; there it is the whole square, with a mask for each score.
 - Heads that share keys read them once here; there they are repeated before.
 - Experts that no token hits are not read here; the grouped product there has the weights of all. Dealing rows to
-  experts is no row here, and how scores become experts is not compared: each model has its own way, of few ops.
+  experts is not among the rows, and how scores become experts is not compared: each model has its own way, of few ops.
 - Appending to the cache writes the new tokens here; there the whole cache is copied.
 - Gemma scales its embedding; gpt-oss clamps what it activates, adds one, and adds biases to rows of experts; its sinks
   are one score and one parameter a head more.

@@ -23,7 +23,7 @@ from rooflint.kernels.shapes import Numbers
 from rooflint.prediction.predict import ROOFLINE, SILICON, Setting, predict
 from rooflint.workloads.workload import Workload
 from rooflint_calibration.package import PUBLISHED
-from rooflint_calibration.published import PublishedSourceSpec
+from rooflint_calibration.published import PublishedSourceSpec, file_of
 
 TOPIC = "network"
 """What claims about these tables are about, where others are about a kind of kernel."""
@@ -87,10 +87,7 @@ def files(roots: Iterable[Path]) -> Iterator[Path]:
 
 def find(slug: str, roots: Iterable[Path]) -> NetworkTable:
     """The table of that name. Raises RooflintError if there is none, InputError for an invalid one."""
-    there = {file.stem: file for file in files(roots)}
-    if slug not in there:
-        raise RooflintError(f"no table {FOLDER}/{slug}.yaml (there are: {', '.join(there) or 'none'})")
-    return read(there[slug])
+    return read(file_of(slug, FOLDER, files(roots)))
 
 
 def read(file: Path, text: str | None = None) -> NetworkTable:

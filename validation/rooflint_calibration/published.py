@@ -20,7 +20,7 @@ from rooflint.hardware.device import Hardware, UndisclosedError, UnsupportedErro
 from rooflint.hardware.registry import Registry, UnknownDeviceError
 from rooflint.hardware.schema import Id, Strict, Text, Word
 from rooflint.hardware.spec_files import read_spec
-from rooflint.kernels import convolution, gemm
+from rooflint.kernels import convolution, dispatch, gemm
 from rooflint.kernels.chip import Chip, chip_of
 from rooflint.kernels.constants import Constants, constants_file
 from rooflint.kernels.dispatch import kernel_for
@@ -137,10 +137,15 @@ def files(roots: Iterable[Path]) -> Iterator[Path]:
 
 def find(slug: str, roots: Iterable[Path]) -> Published:
     """The table of that name. Raises RooflintError if there is none, InputError for an invalid one."""
-    there = {file.stem: file for file in files(roots)}
+    return read(file_of(slug, PUBLISHED, files(roots)))
+
+
+def file_of(slug: str, folder: str, files: Iterable[Path]) -> Path:
+    """The file of a table, of those in a folder. Raises RooflintError if there is none."""
+    there = {file.stem: file for file in files}
     if slug not in there:
-        raise RooflintError(f"no table {PUBLISHED}/{slug}.yaml (there are: {', '.join(there) or 'none'})")
-    return read(there[slug])
+        raise RooflintError(f"no table {folder}/{slug}.yaml (there are: {', '.join(there) or 'none'})")
+    return there[slug]
 
 
 def read(file: Path, text: str | None = None) -> Published:
@@ -212,7 +217,7 @@ def given_of(table: Published, registry: Registry) -> Given:
 
 def family_of(device: Hardware) -> str:
     """`volta` of nvidia/volta-gv100; empty where the architecture is not said."""
-    return (device.architecture or "").rpartition("/")[2].partition("-")[0]
+    return dispatch.family_of(device.architecture or "")
 
 
 def predicted_s(table: Published, given: Given) -> Numbers:

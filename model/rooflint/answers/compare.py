@@ -14,6 +14,7 @@ from rooflint.answers.record import (
     RefusedRecord,
     RunRecord,
     TokensRecord,
+    basis_text,
     device_record,
     listing,
     run_fields,
@@ -27,7 +28,6 @@ from rooflint.hardware.schema import Strict
 from rooflint.output.answer import Answer, Record
 from rooflint.output.sections import Bars, Grid, Heat, Prose, Rooflines, Section, Table
 from rooflint.prediction.comparison import BALANCE, CRITERIA, WINS, Comparison, Contender, Requirement, flips, shown
-from rooflint.prediction.predict import ROOFLINE
 
 DRAWN = 24
 """Devices at most whose charts a summary has."""
@@ -294,11 +294,10 @@ def answer(found: Comparison, question: Question) -> Answer:
     def record() -> CompareRecord:
         return _record(found, question, said, caveats, told, heat)
 
-    roofline = found.setting.fidelity == ROOFLINE
-    basis = "roofline latency" if roofline else "calibrated latency where available"
     return Answer(
         title=f"{found.network.name} on {_devices(found)}",
-        subtitle=f"{tokens_text(found.network)}{run_text(found.network.batch, found.setting)}; {basis}",
+        subtitle=f"{tokens_text(found.network)}{run_text(found.network.batch, found.setting)}; "
+        f"{basis_text(found.setting)}",
         sections=tuple(sections),
         record=record,
         listing=lambda: _listing(question, record(), told, heat),

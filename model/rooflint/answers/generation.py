@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from rooflint.answers.insights import caveats
-from rooflint.answers.record import Bound, RefusedRecord, RunRecord, WaitsRecord, run_fields, run_text
+from rooflint.answers.record import Bound, RefusedRecord, RunRecord, WaitsRecord, basis_text, run_fields, run_text
 from rooflint.base.text import UNKNOWN
 from rooflint.base.units import BYTES, JOULES, SECONDS, format_quantity, percent
 from rooflint.hardware.schema import Strict
@@ -14,7 +14,7 @@ from rooflint.output.answer import Answer, Record
 from rooflint.output.sections import Bar, Bars, Grid, Part, Prose, Section, Table
 from rooflint.prediction.comparison import per_second
 from rooflint.prediction.generation import Candidate, Generation, Run
-from rooflint.prediction.predict import ROOFLINE, Prediction, Setting
+from rooflint.prediction.predict import Prediction, Setting
 
 
 class PhaseRecord(Strict):
@@ -97,15 +97,11 @@ def answer(run: Run, found: Sequence[Candidate], setting: Setting) -> Answer:
     )
     return Answer(
         title=f"{run.network.name}: {run.generate} tokens after a prompt of {run.prompt}",
-        subtitle=f"{run_text(run.batch, setting)}; {_basis(setting)}",
+        subtitle=f"{run_text(run.batch, setting)}; {basis_text(setting)}",
         sections=tuple(_sections(run, record, able)),
         record=record,
         listing=Table(LISTING, tuple(_listed(one) for one in record.devices)),
     )
-
-
-def _basis(setting: Setting) -> str:
-    return "roofline latency" if setting.fidelity == ROOFLINE else "calibrated latency where available"
 
 
 def _record(one: Candidate) -> GenerationRecord | RefusedRecord:
@@ -141,14 +137,13 @@ def _too_large(one: Generation) -> str:
     """A sentence that says what is missing, and what would fit."""
     memory, capacity, device = one.memory, one.capacity_bytes, one.prefill.hardware
     assert capacity is not None
-    short = device.label.rpartition("/")[2]
     room = device.main_memory().fact("capacity").display
     need = f"needs {format_quantity(memory.total_bytes, BYTES)}, {memory.total_bytes / capacity:.3g} × the {room}"
     if memory.weight_bytes > capacity:
         why = f"the weights alone take {format_quantity(memory.weight_bytes, BYTES)}"
     else:
         why = f"a batch of {one.largest_batch} fits" if one.largest_batch else "not even a batch of 1 fits"
-    return f"{one.run.network.name} does not fit {short}: it {need}; {why}"
+    return f"{one.run.network.name} does not fit {one.short}: it {need}; {why}"
 
 
 def _sections(run: Run, record: GenerateRecord, able: Sequence[Generation]) -> Iterator[Section]:
@@ -172,7 +167,7 @@ def _row(one: Generation) -> tuple[str, ...]:
     largest = UNKNOWN if one.largest_batch is None else str(one.largest_batch)
     needed = format_quantity(one.memory.total_bytes, BYTES) + (" ✗" if one.fits is False else "")
     return (
-        one.prefill.hardware.label.rpartition("/")[2],
+        one.short,
         format_quantity(one.first_token_s, SECONDS),
         UNKNOWN if one.token_s is None else format_quantity(one.token_s, SECONDS),
         per_second(one.tokens_per_s).removesuffix("/s"),
@@ -186,16 +181,15 @@ def _bar(one: Generation) -> Bar:
     """The time of both phases. [s]"""
     phases = {"prefill": one.first_token_s, "decode": one.total_s - one.first_token_s}
     parts = tuple(Part(name, seconds, format_quantity(seconds, SECONDS)) for name, seconds in phases.items())
-    return Bar(one.prefill.hardware.label.rpartition("/")[2], parts, format_quantity(one.total_s, SECONDS))
+    return Bar(one.short, parts, format_quantity(one.total_s, SECONDS))
 
 
 def _phases(one: Generation) -> Iterator[tuple[str, ...]]:
     for name, found in (("prefill", one.prefill), ("decode", one.decode)):
         if found:
             shares = (percent(found.shares[by] / found.latency_s) for by in ("compute", "memory", "launch"))
-            device = one.prefill.hardware.label.rpartition("/")[2]
             seconds, efficiency = format_quantity(found.latency_s, SECONDS), percent(found.compute_efficiency)
-            yield device, name, seconds, *shares, efficiency, percent(found.bandwidth_efficiency)
+            yield one.short, name, seconds, *shares, efficiency, percent(found.bandwidth_efficiency)
 
 
 def _memory(run: Run, record: GenerateRecord) -> Iterator[tuple[str, str, str]]:

@@ -60,6 +60,11 @@ def run_text(batch: int | None, setting: Setting) -> str:
     return ", ".join(parts)
 
 
+def basis_text(setting: Setting) -> str:
+    """What latencies of several devices rest on."""
+    return "calibrated latency where available" if setting.fidelity == SILICON else "roofline latency"
+
+
 class TokensRecord(Strict):
     """The tokens of each sequence, where the network works on sequences."""
 

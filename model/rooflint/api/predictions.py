@@ -281,6 +281,7 @@ def generate(
     fuse: bool = False,
     launch: str = DEFAULT_LAUNCH,
     fidelity: str = ROOFLINE,
+    cached: bool = True,
     at: str = "",
     specs: Specs = None,
 ) -> Generations:
@@ -297,13 +298,14 @@ def generate(
         fuse: run element-wise ops in the kernels of their producers.
         launch: how kernels are launched, as for `predict`.
         fidelity: whose times, as for `predict`.
+        cached: as for `predict`.
         at: operating point, such as `30w`.
         specs: folders of specs, in front of the packaged ones.
 
     A device that cannot compute in that precision stays, with the reason.
     Raises RooflintError for unknown names, and for more tokens than the network has a context for.
     """
-    chosen = setting(precision, storage, fuse, launch, fidelity)
+    chosen = setting(precision, storage, fuse, launch, fidelity, cached)
     net = load.configured_network(str(source)) or network_named(str(source))
     known, energies = context(specs)
     tokens = prompt or min(PROMPT, max(net.transformer.context - generate, 1))

@@ -3,9 +3,10 @@
 What only one of them needs is imported when it runs.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -117,10 +118,11 @@ def compare_command(
     """Compare devices on a network: energy, latency, memory, units; which wins, by what factor, and why."""
     _check(level, metric, sort)
     if generate:
-        _refuse_beside_generate(past=past, baseline=baseline, require=require, explain=explain, sort=sort, top=top)
+        one_phase = {"input": shape, "past": past, "level": level != Level.summary, "sort": sort, "top": top}
+        _refuse_beside_generate(one_phase | {"baseline": baseline, "require": require, "explain": explain})
         written = api.generate(
             network, hardware, prompt=prompt, generate=generate, precision=precision, batch=batch, storage=storage,
-            fuse=fuse, launch=launch, fidelity=fidelity, at=at, specs=specs,
+            fuse=fuse, launch=launch, fidelity=fidelity, cached=cached, at=at, specs=specs,
         )  # fmt: skip
         deliver(written.answer(), form, output)
         return
@@ -146,7 +148,7 @@ def compare_command(
     deliver(found.answer(question), form, output)
 
 
-def _refuse_beside_generate(**given: Any) -> None:
+def _refuse_beside_generate(given: Mapping[str, object]) -> None:
     for option, value in given.items():
         if value:
             raise RooflintError(f"--{option}: want it without --generate, whose answer has both phases")

@@ -110,6 +110,11 @@ class Generation:
     memory: Memory
 
     @property
+    def short(self) -> str:
+        """The device without its vendor."""
+        return self.prefill.hardware.label.rpartition("/")[2]
+
+    @property
     def first_token_s(self) -> float:
         """Time to first token: all prompts are read. [s]"""
         return self.prefill.latency_s

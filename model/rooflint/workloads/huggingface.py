@@ -62,7 +62,7 @@ def transformer_of(name: str, keys: Mapping[str, Any]) -> Transformer:
 
 
 def network_of(file: Path) -> Network:
-    """The network of a `config.json`. Raises InputError for a file that is no such JSON, WorkloadError as above."""
+    """The network of a `config.json`. Raises InputError for another file, WorkloadError as above."""
     keys = parse(read_text(file), file)
     if not isinstance(keys, dict):
         raise refuse(file, 1, "want the keys of a configuration, found something else")

@@ -212,7 +212,7 @@ def _torchvision(name: str, shapes: Shapes, folder: Path, fresh: bool) -> Worklo
 def configured_network(name: str) -> Network | None:
     """A network by its configuration: a name, or the path of a `config.json` of Hugging Face; None for others.
 
-    Raises InputError for a file that is no such configuration, WorkloadError for a model type that is not known.
+    Raises InputError for another file, WorkloadError for a model type that is not known.
     """
     return network_of(Path(name)) if name.endswith(".json") else find_network(name)
 

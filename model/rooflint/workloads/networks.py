@@ -46,7 +46,7 @@ Size = fact_of(FactKind("a size", units.DIMENSIONLESS, 1, 1e8, "4096", whole=Tru
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """`[word, source, where]`: a fact that is no number."""
+    """`[word, source, where]`: a fact in words."""
 
     word: str | bool
     source: str

@@ -48,7 +48,7 @@ def reuse(work: Workload) -> Reuse:
     """Of a network, or of every network of a stack. A table without data flow reads everything from memory."""
     tables = work.tables or (work,)
     starts = np.cumsum([0, *map(len, tables[:-1])])
-    parts = [_reuse(table) for table in tables] if work.tables else [_reuse(work)]
+    parts = [*map(_reuse, tables)]
     return Reuse(
         *(np.concatenate([getattr(one, name) + start for one, start in zip(parts, starts, strict=True)])
           for name in ("writer", "reader")),

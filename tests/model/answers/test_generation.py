@@ -22,6 +22,14 @@ def run(*arguments):
 ASKED = ("compare", "llama-3.1-70b", "-d", "h100-sxm5,mi300x,t4", "--prompt", "2048", "--generate", "256", "-b", "32")
 
 
+def test_every_option_of_a_generation_is_obeyed_or_refused():
+    cached, uncached = (json.loads(run(*ASKED, "-f", "json", *more)) for more in ((), ("--uncached",)))
+    assert (cached["cached"], uncached["cached"]) == (True, False)
+    for more, name in ((("--level", "detailed"), "level"), (("--past", "3"), "past"), (("--input", "8,3"), "input")):
+        with pytest.raises(RooflintError, match=f"--{name}: want it without --generate"):
+            run(*ASKED, *more)
+
+
 def test_text_says_in_one_sentence_what_does_not_fit():
     text = " ".join(run(*ASKED).split())
     # 70 553 706 496 × 2 B; (32 × 2303 tokens) × 80 layers × 2 × 8 × 128 × 2 B; see the memory of a run

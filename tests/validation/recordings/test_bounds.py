@@ -83,7 +83,7 @@ def test_winograd_takes_a_quarter_where_all_convolutions_are_of_nine_taps(make):
 def test_a_product_moves_each_of_its_three_matrices_once(make):
     # 100 × 10 + 10 × 1000 + 100 × 1000 = 111 000 elements of 4 B
     row = Row(RecordedFile(Path("synthetic.json"), make.recorded(make.gemm(1e9, "fp32", (100, 1000, 10))), (1,)), 0)
-    assert gemm_bytes(row) == 444_000
+    assert gemm_bytes(row.measurement) == 444_000
 
 
 def test_a_wait_has_no_bounds(make):
@@ -166,12 +166,12 @@ def test_what_caches_hold_is_of_the_spec_or_else_of_the_recording(k1, row, make)
     assert cached_bytes(row(product, *sized), bare) == 2000
 
 
-def test_bytes_are_those_that_were_recorded_if_there_are_any(row, make):
+def test_bytes_are_those_that_were_recorded_if_there_are_any(make):
     product = make.gemm(1e9, "fp32", (2, 3, 5))
-    assert gemm_bytes(row(product)) == 4 * (10 + 15 + 6)
-    assert gemm_bytes(row(product.model_copy(update={"bytes_moved": 7.0}))) == 7
+    assert gemm_bytes(product) == 4 * (10 + 15 + 6)
+    assert gemm_bytes(product.model_copy(update={"bytes_moved": 7.0})) == 7
     twice = product.model_copy(update={"subject": product.subject.model_copy(update={"batch": 2})})
-    assert gemm_bytes(row(twice)) == 4 * 2 * (10 + 15 + 6)
+    assert gemm_bytes(twice) == 4 * 2 * (10 + 15 + 6)
 
 
 def test_the_best_rate_is_a_peak_a_bandwidth_or_nothing(k1, make):

@@ -68,6 +68,11 @@ def test_the_intensity_of_a_product_counts_each_matrix_once():
     assert intensity(shown(PRODUCT).row) == pytest.approx(2 * 512**3 / (3 * 512**2 * 4))
 
 
+def test_a_call_that_takes_one_of_several_matrices_moves_one():
+    several = PRODUCT.model_copy(update={"weight_copies": 10})
+    assert intensity(shown(several).row) == intensity(shown(PRODUCT).row)
+
+
 def test_the_intensity_of_a_network_is_that_of_its_table():
     # 2 op of 1.814 GMAC over 116.95 MB
     assert intensity(shown(resnet()).row) == pytest.approx(2 * MACS / 116.95e6, rel=1e-3)

@@ -188,7 +188,7 @@ class Formulas:
         return fact.value if fact else None
 
     def units(self, ops: float) -> float | None:
-        """Units that a kernel with so many ops gets, if the label says so: the first step that it stays below."""
+        """Units that a kernel with so many ops gets: the first step that it stays below; None without steps."""
         fact = self.facts.get("counted_units.units")
         if fact is None:
             return None

@@ -111,17 +111,18 @@ def cached_bytes(row: Row, hardware: Hardware) -> float | None:
     return max(known, default=None)
 
 
-def gemm_bytes(row: Row) -> float:
-    """Bytes that a product reads and writes: as recorded, or each operand once. [B]"""
-    gemm: Gemm = row.subject
+def gemm_bytes(row: Measurement) -> float:
+    """Bytes that a call of a product reads and writes: as recorded, or each operand once. [B]"""
+    gemm = row.subject
+    assert isinstance(gemm, Gemm)
     elements = gemm.batch * (gemm.m * gemm.k + gemm.k * gemm.n + gemm.m * gemm.n)
-    return row.measurement.bytes_moved or elements * bytes_per_element(gemm.precision)
+    return row.bytes_moved or elements * bytes_per_element(gemm.precision)
 
 
 def _of_gemm(row: Row, hardware: Hardware) -> Bounds:
     gemm: Gemm = row.subject
     compute_s = compute_time_s(OPS_PER_MAC * gemm.macs, working_peak_ops_per_s(hardware, gemm.precision))
-    memory_s, streamed_s, allowances = _moving(gemm_bytes(row), row, hardware)
+    memory_s, streamed_s, allowances = _moving(gemm_bytes(row.measurement), row, hardware)
     return Bounds(
         roofline_s=float(kernel_time_s(compute_s, memory_s)),
         floor_s=max(compute_s, streamed_s),

@@ -6,8 +6,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from pytest_rooflint.recordings.bounds import gemm_bytes
 from rooflint.base.errors import RooflintError
-from rooflint.base.precision import bytes_per_element
 from rooflint.base.text import counted
 from rooflint.base.units import percent
 from rooflint.hardware.device import Hardware, working_peak_ops_per_s
@@ -103,7 +103,7 @@ def _efficiency(shown: Sequence[Shown]) -> Iterator[Curves]:
 def _bytes(name: str, batch: int, precision: str) -> float | None:
     """Traffic of a network by its table: operands read once, results written once. [B]"""
     try:
-        return load.network(name).at_batch(batch).total_bytes("fp32" if precision == "tf32" else precision)
+        return load.network(name).at_batch(batch).total_bytes(precision)
     except RooflintError:
         return None  # a network of the user's own has no table here
 
@@ -114,10 +114,7 @@ def intensity(row: Measurement) -> float | None:
     if isinstance(one, Network):
         moved = _bytes(one.name, one.batch, one.precision)
         return ops / moved if ops and moved else None
-    if isinstance(one, Gemm) and ops:
-        elements = one.m * one.k + one.weight_copies * one.k * one.n + one.m * one.n
-        return ops / (one.batch * elements * bytes_per_element("fp32" if one.precision == "tf32" else one.precision))
-    return None
+    return ops / gemm_bytes(row) if isinstance(one, Gemm) and ops else None
 
 
 def _roofs(shown: Sequence[Shown]) -> dict[tuple[str, str], Roof]:

@@ -155,9 +155,9 @@ def _deep_intensity(row: Row, context: LawContext) -> float | None:
     """Intensity of a product that is clearly memory-bound; None for others. [op/B]"""
     ladder = bandwidth(context.hardware)
     held = cached_bytes(row, context.hardware)
-    if not isinstance(row.subject, Gemm) or ladder is None or held is None or gemm_bytes(row) <= held:
+    if not isinstance(row.subject, Gemm) or ladder is None or held is None or gemm_bytes(row.measurement) <= held:
         return None
-    intensity = (row.measurement.ops or 0) / gemm_bytes(row)
+    intensity = (row.measurement.ops or 0) / gemm_bytes(row.measurement)
     peak = working_peak_ops_per_s(context.hardware, row.subject.precision)
     return intensity if intensity <= DEEP * breakpoint_ops_per_byte(peak, ladder.result) else None
 

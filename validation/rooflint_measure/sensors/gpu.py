@@ -267,7 +267,7 @@ def find_nvidia(
 
 
 #: Oldest Linux driver of each CUDA, by the number before the point. CUDA compatibility guide, "minor version
-#: compatibility": a CUDA of the same number runs on it, too.
+#: compatibility" (recalled): a CUDA of the same number runs on it, too.
 LEAST_DRIVERS = {11: "450.80.02", 12: "525.60.13", 13: "580.65.06"}
 
 

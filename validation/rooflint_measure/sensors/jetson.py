@@ -13,7 +13,7 @@ from pathlib import Path
 from rooflint_measure.identity import ROOT, Facts, read_int, read_text
 from rooflint_measure.record import State, Unavailable
 from rooflint_measure.sensors.gpu import Gpu
-from rooflint_measure.sensors.power import PowerLost, PowerSource, SampledSource
+from rooflint_measure.sensors.power import PowerSource, SampledSource, or_lost
 
 MODULES = {
     "p3701-0004": "NVIDIA Jetson AGX Orin 32GB",
@@ -24,7 +24,7 @@ MODULES = {
     "p3767-0004": "NVIDIA Jetson Orin Nano 4GB",
     "p3767-0005": "NVIDIA Jetson Orin Nano 8GB",
 }
-"""Modules by the number in the device tree's `compatible`. p3701-0000, of the first AGX kits, is neither of them."""
+"""Modules by the number in the device tree's `compatible` (recalled), but p3701-0000 of the first AGX kits."""
 
 WHOLE = "VDD_IN"
 """The rail that feeds all of an NX or a Nano. An AGX has none; there, all rails together are the module's."""
@@ -74,17 +74,11 @@ class JetsonGpu(Gpu):
         found = rails(self.root)
         if not found:
             return Unavailable(reason="no INA3221 below /sys/class/hwmon; is the driver loaded?")
-        return SampledSource(f"ina3221 {' + '.join(found)}", self._sampled_w)
+        return SampledSource(f"ina3221 {' + '.join(found)}", lambda: or_lost(self._power_w()))
 
     def throttle(self) -> Unavailable:
         """The system counts over-current events, and has no state of them."""
         return Unavailable(reason="Jetson Linux reports no throttle state; see the clocks")
-
-    def _sampled_w(self) -> float:
-        found = self._power_w()
-        if isinstance(found, Unavailable):
-            raise PowerLost(found.reason)
-        return found
 
     def _power_w(self) -> float | Unavailable:
         found = rails(self.root)

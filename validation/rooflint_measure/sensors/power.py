@@ -250,15 +250,16 @@ def source_of(
     `averaged_s` is what a reading of the power averages over. [s]
     """
     if not isinstance(read_j(), Unavailable):
-        return CounterSource(f"{library} energy counter", lambda: _or_lost(read_j()), unit_j=unit_j())
+        return CounterSource(f"{library} energy counter", lambda: or_lost(read_j()), unit_j=unit_j())
     power_w = read_w()
     if isinstance(power_w, Unavailable):
         return power_w
     over = f", averaged over {averaged_s:g} s" if averaged_s else ""
-    return SampledSource(f"{library} power{over}", lambda: _or_lost(read_w()), averaged_s=averaged_s)
+    return SampledSource(f"{library} power{over}", lambda: or_lost(read_w()), averaged_s=averaged_s)
 
 
-def _or_lost(found: float | Unavailable) -> float:
+def or_lost(found: float | Unavailable) -> float:
+    """The value that was read. Raises PowerLost where there is none any more."""
     if isinstance(found, Unavailable):
         raise PowerLost(f"{found.reason}; the device answered before")
     return found
