@@ -2,11 +2,13 @@
 
 import hashlib
 import json
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rooflint.base.text import counted, fail_text, workflow_command
+from rooflint.base.units import UnitError, parse_quantity
 from rooflint.output import sarif
 from rooflint_report.claim_changes import Cause as Change
 from rooflint_report.claim_changes import Causes, effect
@@ -33,7 +35,7 @@ def by_cause(
 
     The cause is the change since the base that makes a claim fail; else a repair that was seen to fix several claims
     and to break none; else the fact that the first candidate cause names, with what to write there. In a group those
-    that name the repair come first, and those that fail because of several changes last.
+    that name the repair come first, then the clearest; those that fail because of several changes come last.
     """
     keys, several = dict[str, object](), set[str]()
     for number, change in enumerate(changes.changes if changes else ()):
@@ -52,7 +54,37 @@ def by_cause(
         first = one.causes[0] if one.causes else None
         fact = (first.file, first.line, first.path, first.repair) if first and first.file else one.nodeid
         groups.setdefault(keys.get(name(one), fact), []).append(one)
-    return [sorted(group, key=lambda one: (name(one) in several, one.nodeid not in named)) for group in groups.values()]
+
+    def last(one: Verdict) -> tuple[object, ...]:
+        by_change = isinstance(keys.get(name(one)), int)
+        return (name(one) in several, not by_change and one.nodeid not in named, *_unclear(one))
+
+    return [sorted(group, key=last) for group in groups.values()]
+
+
+def _unclear(one: Verdict) -> tuple[bool, int]:
+    """Sorts the clearest claim first: a figure, of the fewest facts. Any other may fail for more reasons."""
+    return one.ratio is None, len(one.facts)
+
+
+def asks_back(one: Cause, change: Change) -> bool:
+    """Whether a candidate cause asks for the value of the base, which is known to mend the claim. No other is true."""
+    return (one.file, one.line) == (change.file, change.line) and _is_same(one.repair, change.base)
+
+
+def _is_same(one: str | None, other: str | None) -> bool:
+    """Whether two texts state one value: `10 Gbit/s` and `10.0 Gbit/s`."""
+    if one is None or other is None:
+        return False
+    try:
+        first, second = parse_quantity(one), parse_quantity(other)
+    except UnitError:
+        return one == other
+    return first.dimension == second.dimension and math.isclose(first.value, second.value, rel_tol=DIGITS)
+
+
+DIGITS = 1e-3
+"""Relative difference up to which a repair, which is printed in a few digits, is the value of the base."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +93,7 @@ class Culprit:
 
     cause: Change
     verdicts: list[Verdict]
-    """Those claims, as the run judged them."""
+    """Those claims, as the run judged them: the clearest first, those that another change explains, too, last."""
 
     @property
     def place(self) -> str:
@@ -70,10 +102,9 @@ class Culprit:
 
     @property
     def words(self) -> str:
-        """What the diagnosis of most of these claims says about the line; empty for none."""
-        place = self.cause.file, self.cause.line
+        """What the diagnosis of most of these claims says that asks for the value in the base; empty for none."""
         causes = (one for verdict in self.verdicts for one in verdict.causes)
-        said = Counter(one.text for one in causes if (one.file, one.line) == place)
+        said = Counter(one.text for one in causes if asks_back(one, self.cause))
         return said.most_common(1)[0][0] if said else ""
 
     @property
@@ -102,17 +133,24 @@ def culprits(evidence: Evidence) -> list[Culprit]:
     fails = {name(one): one for one in evidence.verdicts if one.outcome == "fail"}
     changes = [one for one in causes.changes if one.claims] if causes else []
     times = Counter(claim for one in changes for claim in one.claims)
-    clear = [sorted(one.claims, key=lambda claim: times[claim]) for one in changes]  # what one change explains first
-    return [
-        Culprit(one, [fails[claim] for claim in claims if claim in fails])
-        for one, claims in zip(changes, clear, strict=True)
-    ]
+
+    def last(one: Verdict) -> tuple[object, ...]:
+        return times[name(one)] > 1, *_unclear(one)
+
+    return [Culprit(one, sorted((fails[claim] for claim in one.claims if claim in fails), key=last)) for one in changes]
 
 
 def together(evidence: Evidence) -> str:
     """What reverting all changes does, where several make claims fail; else empty."""
     causes = evidence.claim_changes.causes if evidence.claim_changes else None
     return effect(causes.all_) if causes and sum(bool(one.claims) for one in causes.changes) > 1 else ""
+
+
+def problems(evidence: Evidence) -> list[str]:
+    """What is wrong with files and with the suite, in sentences with places; of a fact, also its value in the base."""
+    found = evidence.claim_changes.unreadable if evidence.claim_changes else []
+    said = (f"{f'{one.file}:{one.line or 1}  ' if one.file else ''}{one.what}" for one in evidence.problems)
+    return [*found, *(text for text in said if not any(one.startswith(text) for one in found))]
 
 
 # ---- the same as messages at lines of files

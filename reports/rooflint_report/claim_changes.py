@@ -100,7 +100,7 @@ class Cause(ChangedFact):
     claims: list[str]
     """Ids of the claims that fail because of it; none for a change that is no cause."""
     fixes: list[str]
-    """Claims that pass again where it alone is reverted."""
+    """Claims that stop failing where it alone is reverted."""
     breaks: list[str]
     """Claims that pass now and fail where it alone is reverted."""
 
@@ -115,11 +115,14 @@ class Reverted(Record):
 
 
 def effect(one: Cause | Reverted) -> str:
-    """`2 claims pass again, none fails`; `12 claims pass again, 1 other fails`."""
+    """`2 claims stop failing, no other fails`; `12 claims stop failing, 1 other fails`.
+
+    Some of them were expected to fail in the base, so they do not pass.
+    """
     fixes, breaks = len(one.fixes), len(one.breaks)
-    again = f"{counted(fixes, 'claim')} {'passes' if fixes == 1 else 'pass'} again" if fixes else "none passes again"
-    fail = f"{breaks} {'other fails' if breaks == 1 else 'others fail'}" if breaks else "none fails"
-    return f"{again}, {fail}"
+    stop = f"{counted(fixes, 'claim')} {'stops' if fixes == 1 else 'stop'} failing" if fixes else "none stops failing"
+    fail = f"{breaks} {'others' if breaks > 1 else 'other'}" if breaks else "no other"
+    return f"{stop}, {fail} {'fail' if breaks > 1 else 'fails'}"
 
 
 class Causes(Record):

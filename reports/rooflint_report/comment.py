@@ -4,11 +4,11 @@ import json
 from dataclasses import dataclass
 
 from rooflint.base.text import fail_text
-from rooflint_report.causes import Culprit, by_cause, culprits, name
+from rooflint_report.causes import Culprit, by_cause, culprits, name, problems
 from rooflint_report.differences import Watched
 from rooflint_report.evidence import Evidence
 from rooflint_report.post import SCHEMA
-from rooflint_report.sections.section import counted
+from rooflint_report.sections.section import counted, grouped
 from rooflint_report.verdicts import Verdict
 
 CULPRITS = 3
@@ -77,11 +77,9 @@ def comment(evidence: Evidence) -> Comment | None:
     lost = [*found.changes, *found.recordings, *found.facts]
     losses = [f"{getattr(one, 'headline', one.file)} {one.text}: write in {one.write}" for one in lost if one.write]
     slower = evidence.benchmarks.text if evidence.benchmarks and evidence.benchmarks.is_red else ""
-    delta = evidence.delta.text if evidence.delta and evidence.delta.moved.predictions else ""
-    moved = "; ".join(filter(None, (delta, slower)))
+    moved = "; ".join(filter(None, (_moved(evidence), slower)))
     first = next((verdict for one in blamed for verdict in one.verdicts), next(iter(others), None))
-    hosting, git = evidence.run.hosting, evidence.run.git
-    head = hosting.commit if hosting else git.commit if git else ""
+    hosting = evidence.run.hosting
     watched = (
         sorted(evidence.watched, key=lambda one: -one.distance)
         if any(one.has_moved for one in evidence.watched)
@@ -97,14 +95,32 @@ def comment(evidence: Evidence) -> Comment | None:
         moved=moved,
         watched=watched,
         rerun=first.rerun if first else "",
-        problems=[f"{one.file}:{one.line or 1} {one.what}" for one in evidence.problems],
+        problems=problems(evidence),
         other_failures=by_cause(others, evidence.places),
         base=found.base.label,
-        head=head[:12] if head else found.head.label,
+        head=_head(evidence) or found.head.label,
         base_url=hosting.commit_url(found.base.commit) if hosting and found.base.commit else None,
         head_url=hosting.commit_url(hosting.commit) if hosting else None,
         links=hosting.links if hosting else [],
     )
+
+
+def _moved(evidence: Evidence) -> str:
+    """How many predictions moved, and the farthest; empty where none did."""
+    delta = evidence.delta
+    if delta is None or not delta.moved.predictions:
+        return ""
+    all_ = f"{grouped(delta.moved.predictions)} of {counted(delta.matrix.predictions, 'prediction')} moved"
+    factors = (f"{one.word} of {one.device} {one.factor}" for one in delta.moves if one.factor)
+    farthest = next(factors, "")  # latencies first
+    return f"{all_} on {counted(delta.moved.devices, 'device')}{f', farthest {farthest}' if farthest else ''}"
+
+
+def _head(evidence: Evidence) -> str:
+    """The commit of the run, and whether more was changed; empty without git."""
+    hosting, git = evidence.run.hosting, evidence.run.git
+    commit = (hosting.commit if hosting else git.commit if git else "") or ""
+    return f"{commit[:12]}{' with uncommitted changes' if git and git.dirty and not hosting else ''}"
 
 
 def to_post(evidence: Evidence, text: str | None) -> str | None:

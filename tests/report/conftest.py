@@ -364,7 +364,7 @@ def _stain(verdicts: list[Record], red: bool) -> None:
     place = {
         "file": f"{SPECS}/architectures/nvidia/ampere-ga10b.yaml",
         "line": 23,
-        "repair": "int8: [512 MAC, nv, table 2]",
+        "repair": "512 MAC",
     }
     vague = {"text": "or three halvings", "factor": 0.125, "factor_text": "1/2 × 1/2 × 1/2"}
     orin["causes"] = [rate | place, vague | {"file": None, "line": None, "repair": None}]

@@ -13,6 +13,7 @@ from rooflint_report.causes import (
     Culprit,
     as_code_quality,
     as_sarif,
+    asks_back,
     by_cause,
     culprits,
     messages,
@@ -42,6 +43,7 @@ def row(ratio=0.5, line=4, **more):
         "expected": {"display": "2 TOP/s"},
         "obtained": {"display": "1 TOP/s"},
         "causes": [],
+        "facts": [],
         "reason": None,
         **more,
     }
@@ -186,7 +188,7 @@ def test_a_changed_line_is_one_message_at_that_line_and_explains_its_claims(evid
     assert (problem.rule, other.rule, changed.rule, rest.rule) == ("problem", "problem", "change", "claim")
     assert (changed.file, changed.line, changed.title) == (SPEC, 23, "1 failing claim")
     assert changed.text.startswith("units.tensor_core.macs_per_clock.int8 512 MAC → 64 MAC (1/8): 1 claim fails")
-    assert changed.text.endswith("Reverting it alone: 1 claim passes again, none fails.")
+    assert changed.text.endswith("Reverting it alone: 1 claim stops failing, no other fails.")
     assert [one.hardware for one in rest.claims] == ["amd/mi250x", "amd/mi250x"]
     assert [f"{one.file}::{one.id}" for one in changed.claims] == [CLAIM]
 
@@ -199,12 +201,50 @@ def test_a_change_that_no_claim_minds_is_no_culprit(evidence):
 
 
 def test_the_diagnosis_of_a_changed_line_is_what_most_of_its_claims_say_of_it():
-    at = {"file": "specs/x1.yaml", "line": 14}
+    at = {"file": "specs/x1.yaml", "line": 14, "repair": "2 GHz"}
     rows = [row(causes=[because("twice", **at)]), row(causes=[because("elsewhere")])]
     rows += [row(causes=[because("half", **at)]) for _ in range(2)]
-    change = SimpleNamespace(**at, path="units.a.clock")
+    change = SimpleNamespace(file="specs/x1.yaml", line=14, path="units.a.clock", base="2.0 GHz")
     assert Culprit(change, rows).words == "half"
     assert Culprit(change, rows[1:2]).words == ""
+
+
+@pytest.mark.parametrize(
+    ("repair", "base", "asks"),
+    [
+        ("10 Gbit/s", "10.0 Gbit/s", True),
+        ("10 Gbit/s", "20.0 Gbit/s", False),
+        ("10 Gbit/s", "10.0 GHz", False),
+        ("scatter", "scatter", True),
+        ("scatter", "gather", False),
+        (None, "10.0 Gbit/s", False),
+        ("10 Gbit/s", None, False),
+    ],
+)
+def test_a_diagnosis_is_kept_beside_a_changed_line_where_it_asks_for_the_value_of_the_base(repair, base, asks):
+    change = SimpleNamespace(file="specs/x1.yaml", line=14, base=base)
+    assert asks_back(SimpleNamespace(file="specs/x1.yaml", line=14, repair=repair), change) is asks
+    assert not asks_back(SimpleNamespace(file="specs/x1.yaml", line=15, repair=repair), change)
+
+
+def test_the_clearest_claim_of_a_changed_line_comes_first(evidence):
+    figures = [one for one in evidence["verdicts"] if one["outcome"] == "fail"][:1]
+    broad, plain, law = (
+        figures[0] | {"id": name, "nodeid": f"golden/x.yaml::{name}", "file": "golden/x.yaml", **more}
+        for name, more in (
+            ("broad", {"facts": figures[0]["facts"] * 2}),
+            ("plain", {"facts": figures[0]["facts"][:1]}),
+            ("law", {"facts": [], "ratio": None}),
+        )
+    )
+    names = [f"golden/x.yaml::{name}" for name in ("law", "broad", "plain")]
+    changes = claim_changes([cause(names), cause(names[2:], line=99)])
+    found = Evidence.model_validate(evidence | {"verdicts": [law, broad, plain], "claim_changes": changes})
+    # plain has another cause, too
+    assert [one.id for one in culprits(found)[0].verdicts] == ["broad", "law", "plain"]
+    groups = by_cause(found.verdicts, (), found.claim_changes.causes)
+    assert [one.id for one in groups[0]] == ["broad", "law", "plain"]
+    assert [one.id for one in by_cause(found.verdicts, (), None)[0]] == ["plain", "broad", "law"]
 
 
 # ---- SARIF

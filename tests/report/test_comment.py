@@ -81,7 +81,7 @@ def test_the_culprit_comes_first_with_factor_cause_and_what_reverting_does(evide
     assert problem.startswith("- ") and problem.endswith(" (and 1 more)")
     assert culprit.startswith(f"- **`{SPEC}:23`** units.tensor_core.macs_per_clock.int8 512 MAC → 64 MAC (**1/8**): ")
     assert "1 claim fails because of it. Likely: macs_per_clock 64 is 1/8 of 512; it is volta's FP16 rate." in culprit
-    assert culprit.endswith("Reverting it alone: 1 claim passes again, none fails.")
+    assert culprit.endswith("Reverting it alone: 1 claim stops failing, no other fails.")
     assert rerun.startswith("- `") and CLAIM in rerun
     assert text.splitlines()[-1].startswith("Base `main (0123456789ab)` → head ")
     assert render_summary(record).startswith(render_comment(record))
@@ -106,7 +106,7 @@ def test_a_claim_has_the_changed_line_as_its_cause_and_no_guess_that_it_disprove
 
 def test_the_page_says_what_reverting_all_changed_lines_does(evidence, other):
     both = [cause([CLAIM]), cause([other], 24)]
-    assert "Reverted together: 2 claims pass again, none fails." in render_html(
+    assert "Reverted together: 2 claims stop failing, no other fails." in render_html(
         evidence | {"claim_changes": claim_changes(both)}
     )
     assert "Reverted together" not in render_html(evidence | {"claim_changes": claim_changes(both[:1])})
@@ -115,7 +115,7 @@ def test_the_page_says_what_reverting_all_changed_lines_does(evidence, other):
 def test_what_reverting_breaks_is_another_claim_and_what_one_line_explains_is_run_again_first(evidence, other):
     both = cause([other, CLAIM], breaks=["golden/x.yaml::count"])
     text = render_comment(evidence | {"claim_changes": claim_changes([both, cause([other], 24)])})
-    assert "Reverting it alone: 2 claims pass again, 1 other fails." in text
+    assert "Reverting it alone: 2 claims stop failing, 1 other fails." in text
     assert CLAIM in next(line for line in text.splitlines() if line.startswith("- `pytest "))
 
 
@@ -132,14 +132,23 @@ def test_other_failures_with_one_cause_are_one_line(evidence):
     assert several.endswith("mi250x.yaml:4`, and 1 more claim for the same cause")
 
 
+def moved_by(predictions):
+    """Of a difference, what the comment reads."""
+    moves = [SimpleNamespace(word="latency", device="acme/x1", factor=factor) for factor in ("", "×1.2 … ×15")]
+    moved = SimpleNamespace(predictions=predictions, devices=7)
+    return SimpleNamespace(moved=moved, matrix=SimpleNamespace(predictions=18_720), moves=moves)
+
+
 def test_predictions_that_moved_in_a_green_run_are_a_short_comment(green):
     found = Evidence.model_validate(green | {"claim_changes": claim_changes()})
     for predictions in (0, 330):
-        delta = SimpleNamespace(text="330 of 18720 predictions moved", moved=SimpleNamespace(predictions=predictions))
-        text = render_comment(found.model_copy(update={"delta": delta}))
+        text = render_comment(found.model_copy(update={"delta": moved_by(predictions)}))
         assert bool(text) == bool(predictions)
     mark, title, moved, _, last = text.splitlines()
-    assert (title, moved) == ("### ✓ Every claim holds as in the base", "- 330 of 18720 predictions moved")
+    assert (title, moved) == (
+        "### ✓ Every claim holds as in the base",
+        "- 330 of 18 720 predictions moved on 7 devices, farthest latency of acme/x1 ×1.2 … ×15",
+    )
     assert mark == "<!-- rooflint -->" and last.startswith("Base ")
 
 
@@ -228,8 +237,7 @@ def full(evidence, culprits, losses, predictions):
     loss = {"line": None, "text": "is removed", "reason": None, "change": "removed", "write": "removed: {r: REASON}"}
     found["recordings"] = [{"file": f"golden/r{number}.json"} | loss for number in range(losses)]
     whole = evidence | {"claim_changes": found, "watched": [watched(one) for one in range(predictions)]}
-    delta = SimpleNamespace(text="330 predictions moved", moved=SimpleNamespace(predictions=330))
-    return Evidence.model_validate(whole).model_copy(update={"delta": delta})
+    return Evidence.model_validate(whole).model_copy(update={"delta": moved_by(330)})
 
 
 @pytest.mark.parametrize("predictions", [0, 1, 3, 40])
@@ -238,7 +246,7 @@ def full(evidence, culprits, losses, predictions):
 def test_no_comment_is_longer_than_fifteen_lines(evidence, culprits, losses, predictions):
     text = render_comment(full(evidence, culprits, losses, predictions))
     assert len(shown(text)) <= 15
-    assert "330 predictions moved" in text
+    assert "330 of 18 720 predictions moved" in text
     if predictions:  # in a table, or the farthest behind the number of moves
         assert "resnet0 int8 b1 @ acme/x1 1 ms → 2 ms" in text.replace("@\u200b", "@") or "| resnet0 " in text
 

@@ -133,6 +133,49 @@ def test_claims_are_counted_against_a_revision_with_the_same_folders(tiny, check
 
 
 @pytest.mark.slow
+def test_against_a_base_failures_are_printed_once_below_the_changed_line(tiny):
+    committed(tiny)
+    assert tiny.script("rooflint", "check", *QUIET).returncode == 0
+    tiny.edit("specs/hardware/acme/x1.yaml", "int8: [4096 MAC", "int8: [2048 MAC")
+    result = tiny.script("rooflint", "check", "--against=HEAD", *QUIET)
+    assert result.returncode == 1
+    at = result.stdout.index("specs/hardware/acme/x1.yaml:14  units.mac_array.macs_per_clock.int8 4096 MAC → 2048 MAC")
+    before, after = result.stdout[:at], result.stdout[at:]
+    assert "FAILURES" not in before and "FAILED" not in before and "\n4 failed, 5 passed in " in before
+    assert "  4 claims fail because of it; reverted alone: 4 claims stop failing, no other fails\n" in after
+    assert after.count("expected") == after.count("  rerun     pytest golden/x1.yaml::") == 1
+    assert after.splitlines()[-1].endswith("8 now: 4 claims fail that did not before")
+    every = tiny.script("rooflint", "check", "--against=HEAD", "-v", *QUIET).stdout
+    assert every.count("\n  rerun ") == 5
+
+
+@pytest.mark.slow
+def test_what_no_changed_line_explains_is_printed_with_its_likely_cause(tiny):
+    tiny.edit("golden/x1.yaml", "count: core, expect: 4", "count: core, expect: 5")
+    committed(tiny)
+    result = tiny.script("rooflint", "check", "--against=HEAD", *QUIET)
+    assert result.returncode == 1
+    assert "count core of acme/x1\n  expected 5, obtained 4, ratio 4/5" in result.stdout
+    assert "  rerun     pytest golden/x1.yaml::count-core\n" in result.stdout
+
+
+def test_a_comparison_that_fails_does_not_hide_what_the_suite_found(tiny, check, monkeypatch):
+    committed(tiny)
+    evidence = tiny.root / "reports/out/evidence.json"
+
+    def run(command, **_):
+        if command[2] == "pytest":
+            evidence.parent.mkdir(parents=True)
+            evidence.touch()
+        return subprocess.CompletedProcess(command, 1 if command[2] == "pytest" else 2)
+
+    monkeypatch.setattr(module, "subprocess", SimpleNamespace(run=run))
+    status, _, result = check("--against=main")
+    assert status == 2
+    assert result.stdout == "the comparison failed; 'rooflint check' without --against shows the failing claims\n"
+
+
+@pytest.mark.slow
 def test_a_claim_that_was_deleted_since_the_revision_ends_with_one(tiny):
     committed(tiny)
     lines = tiny.read("golden/x1.yaml").splitlines(keepends=True)

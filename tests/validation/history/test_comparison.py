@@ -164,13 +164,16 @@ def test_another_tdp_moves_no_prediction_and_the_power_over_it(acme, diffed):
     assert found["moves"] == []
     (change,) = found["changes"]
     assert change["powers"] == 1
-    assert change["alone"] == "alone moves no prediction of acme/x1; power over its limit at 1 point"
+    assert (
+        change["alone"]
+        == "alone moves no prediction of acme/x1; changes the power at the printed peak at 1 operating point"
+    )
     (power,) = found["power"]
     assert (power["device"], power["at"]) == ("acme/x1", None)
     assert [one["limit"]["value"] for one in (power["old"], power["new"])] == [15.0, 30.0]
     assert power["new"]["ratio"] == pytest.approx(power["old"]["ratio"] / 2)
     assert power["alone"] == [{"change": 0, "new": power["new"]}]
-    assert found["also"] == ["another power over its limit at 1 point, every verdict as before"]
+    assert found["also"] == ["power at the printed peak changed at 1 operating point, no verdict"]
     assert power["text"] in as_text(Delta.model_validate(found)).replace("\n  ", " ")
     assert f"- {power['text']}" in as_md(Delta.model_validate(found))
 
@@ -180,8 +183,8 @@ def test_another_verdict_is_said_first(acme, diffed):
     found = diffed(acme)
     (power,) = found["power"]
     assert (power["old"]["verdict"], power["new"]["verdict"]) == ("cannot sustain", "undecided")
-    assert found["also"] == ["another power over its limit at 1 point, at 1 with another verdict"]
-    assert power["text"].endswith("of its limit, cannot sustain → undecided")
+    assert found["also"] == ["power at the printed peak changed at 1 operating point, and 1 verdict"]
+    assert power["text"].endswith("of its rated power, cannot sustain → undecided")
 
 
 def test_two_changes_of_a_power_stand_each_alone(acme, diffed):

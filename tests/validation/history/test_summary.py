@@ -53,7 +53,7 @@ def test_the_headline_counts_what_moved():
     none = records.MovedCounts(predictions=0, devices=0)
     some = records.MovedCounts(predictions=1200, devices=2)
     assert headline(OLD, NEW, 18480, none) == (
-        "nothing moved between HEAD^ and the working tree: of 18 480 predictions, none"
+        "no prediction moved between HEAD^ and the working tree; 18 480 compared"
     )
     assert headline(OLD, NEW, 18480, some) == (
         "1 200 of 18 480 predictions moved between HEAD^ and the working tree, on 2 devices"
@@ -75,11 +75,15 @@ def load(verdict="sustains", ratio="0.50", precision="int4"):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        (load(), load("cannot sustain", "1.46"), "int4 0.50 → 1.46 of its limit, sustains → cannot sustain"),
-        (load(), load(ratio="0.60"), "int4 0.50 → 0.60 of its limit, sustains"),
-        (load(), load(precision="int8"), "int4 → tensor_core int8 0.50 → 0.50 of its limit, sustains"),
-        (None, load(), "int4 0.50 of its limit, sustains, newly known"),
-        (load(), None, "int4 0.50 of its limit, sustains, no longer known"),
+        (
+            load(),
+            load("cannot sustain", "1.46"),
+            "int4 needs 0.50 → 1.46 of its rated power, sustains → cannot sustain",
+        ),
+        (load(), load(ratio="0.60"), "int4 needs 0.50 → 0.60 of its rated power, sustains"),
+        (load(), load(precision="int8"), "int4 → tensor_core int8 needs 0.50 → 0.50 of its rated power, sustains"),
+        (None, load(), "int4 needs 0.50 of its rated power, sustains, newly known"),
+        (load(), None, "int4 needs 0.50 of its rated power, sustains, no longer known"),
     ],
 )
 def test_a_power_is_told_on_both_sides(old, new, message):
@@ -104,12 +108,12 @@ def test_what_appeared_vanished_or_was_left_out_is_named():
     assert list(others(names, other, 2, left_out)) == [
         "2 devices appeared: a, b",
         "1 device vanished: c",
-        "another power over its limit at 3 points, at 2 with another verdict",
+        "power at the printed peak changed at 3 operating points, and 2 verdicts",
         "2 facts with the same value cited from another place",
         "left out: d.yaml:1  broken",
     ]
     assert list(others({}, other[:1], 0, [])) == [
-        "another power over its limit at 1 point, every verdict as before",
+        "power at the printed peak changed at 1 operating point, no verdict",
     ]
 
 
@@ -137,7 +141,8 @@ def test_a_change_is_told_with_its_place_source_and_effect():
         ("energy", 1, "×2"),
     ]
     assert told.alone == (
-        "alone moves 4 predictions of acme/x1, acme/x2: latency ×0.4 … ×0.6, energy ×2; power over its limit at 1 point"
+        "alone moves 4 predictions of acme/x1, acme/x2: latency ×0.4 … ×0.6, energy ×2; "
+        "changes the power at the printed peak at 1 operating point"
     )
     assert (told.predictions, told.powers, told.untried) == (4, 1, "")
 
@@ -272,7 +277,7 @@ def test_the_text_has_changes_moves_powers_and_how_they_act_together(delta):
         "acme/x1                           latency            3/10  ×0.5",
         "acme/x1                           power              2/10  2 no longer known",
         "",
-        "printed peak within printed power",
+        "power at the printed peak",
         "  acme/x1: another power",
         "",
         "acme/x1 latency: together ×0.5, alone ×0.25 (a) and ×2 (b)",  # the power only follows from the rest
@@ -281,11 +286,11 @@ def test_the_text_has_changes_moves_powers_and_how_they_act_together(delta):
 
 def test_the_text_is_cut_to_as_many_moves_as_asked_for(delta):
     text = as_text(delta, 1)
-    assert "power " not in text.replace("printed power", "").replace("another power", "")
-    assert "×0.5\n… and 1 more (--all)\n" in text
+    assert "x1                           power " not in text
+    assert "×0.5\n… and 1 more (rooflint diff --all)\n" in text
     assert "more" not in as_text(delta, None)
     assert "printed peak" not in as_text(delta, 0)
-    assert "… and 2 more (--all)" in as_text(delta, 0)
+    assert "… and 2 more (rooflint diff --all)" in as_text(delta, 0)
 
 
 def test_a_second_line_of_a_move_stands_below_the_factor(delta):
@@ -317,11 +322,11 @@ def test_markdown_has_the_same_as_tables(delta):
         "| device | quantity | moved | of | factor | together |\n| --- | --- | --- | --- | --- | --- |\n"
         "| acme/x1 | latency | 3 | 10 | ×0.5 | together ×0.5, alone ×0.25 (a) and ×2 (b) |\n"
         "| acme/x1 | power | 2 | 10 | 2 no longer known | together nothing |",
-        "Printed peak within printed power:",
+        "Power at the printed peak:",
         "- acme/x1: another power\n",
     ]
     assert as_md(delta.model_copy(update={"changes": [], "moves": [], "power": []})).split("\n\n") == [
         "## What moved",
         "- 3 of 20 predictions moved\n- 1 device appeared: acme/x2\n",
     ]
-    assert "… and 1 more (--all)" in as_md(delta, 1)
+    assert "… and 1 more (rooflint diff --all)" in as_md(delta, 1)

@@ -96,9 +96,12 @@ def check(
     home = project_root()
     evidence = evidence or home / EVIDENCE
     folders = [f"golden={folder}" for folder in golden or ()] + [f"specs={folder}" for folder in specs or ()]
-    arguments = ["-q", "--rooflint-only", f"--rooflint-evidence={evidence}", f"--rooflint-store={home / FOLDER}"]
+    is_brief = not any(one.startswith(("-v", "--verbose")) for one in context.args)
+    arguments = ["-q"] if is_brief else []
+    arguments += ["--rooflint-only", f"--rooflint-evidence={evidence}", f"--rooflint-store={home / FOLDER}"]
     arguments += [f"--rooflint-propose={evidence.parent / 'proposal.patch'}"] if propose else []
     arguments += ["--rooflint-compared"] if against else []
+    arguments += ["--tb=no", "-rN"] if against and is_brief else []  # the comparison prints failures by their cause
     arguments += [*(f"--rooflint-{folder}" for folder in folders), *context.args]
     if against:
         _refuse_unknown(against)
@@ -110,7 +113,10 @@ def check(
         status = _mutated(status, options, has_specs=bool(specs or configured("rooflint_specs")))
     if against and evidence.is_file():
         options = ["--claims", f"--evidence={evidence}", *(f"--{folder}" for folder in folders)]
-        status = _run("rooflint", "diff", against, *options) or status
+        compared = _run("rooflint", "diff", against, *options)
+        if status and compared > 1 and is_brief:
+            typer.echo("the comparison failed; 'rooflint check' without --against shows the failing claims")
+        status = compared or status
     if benchmark_json and evidence.is_file():
         compared = _run("rooflint", "measure", "baseline", str(benchmark_json), f"--evidence={evidence}")
         status = status or (compared if compared > 1 else 0)  # slower is shown, and is no verdict on the specs

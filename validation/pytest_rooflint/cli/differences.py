@@ -29,7 +29,7 @@ from rooflint.prediction import ledger as ledgers
 from rooflint_report.causes import ANNOTATIONS, of_evidence
 from rooflint_report.claim_changes import ClaimChanges, Differences
 from rooflint_report.differences import Delta, Watched
-from rooflint_report.evidence import add, as_json, load_evidence
+from rooflint_report.evidence import Evidence, add, as_json, load_evidence
 from rooflint_report.sections.section import worst_first
 
 app = typer.Typer(add_completion=False)
@@ -100,10 +100,12 @@ def diff(
     far = fail_over is not None and _moved_over(found, fail_over)
     if far:
         typer.echo(f"failed: a prediction changed by more than ×{fail_over:g}", err=True)
+    is_red = counted and (counted.unstated or counted.counts.still_failing)
+    run = load_evidence(evidence) if evidence and is_red else None
     if counted:
-        typer.echo(f"\n{claim_text.as_text(counted)}", nl=False, err=form != Form.TEXT)
-    if evidence and os.environ.get("GITHUB_ACTIONS") == "true":
-        _annotate(evidence, err=form != Form.TEXT)
+        typer.echo(f"\n{claim_text.as_text(counted, run)}", nl=False, err=form != Form.TEXT)
+    if run and os.environ.get("GITHUB_ACTIONS") == "true":
+        _annotate(run, err=form != Form.TEXT)
     if far or (counted and counted.unstated):
         raise typer.Exit(1)
 
@@ -115,9 +117,8 @@ def _say(watching: Sequence[Watched], *, err: bool) -> None:
         typer.echo(line, err=err)
 
 
-def _annotate(evidence: Path, *, err: bool) -> None:
+def _annotate(run: Evidence, *, err: bool) -> None:
     """The changed lines and other causes of failures, for GitHub's runner."""
-    run = load_evidence(evidence)
     fails = worst_first(one for one in run.verdicts if one.outcome == "fail")
     for one in of_evidence(run, fails)[:ANNOTATIONS]:
         typer.echo(one.annotation, err=err)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
+from pathlib import Path
 from typing import Literal
 
 from pytest_rooflint.history.changes import Change
@@ -49,7 +50,7 @@ class _Found:
         """All that changed, losses without a reason first."""
         changes = sorted(self.changes, key=lambda one: (not _is_red(one), one.file, one.line or 0))
         recordings, facts = list(self.recordings()), list(self.unguarded())
-        unreadable = [str(problem) for problem in self._problems]
+        unreadable = [f"{problem}{self._then(problem)}" for problem in self._problems]
         unreadable += [
             f"{name} of {self.before.specs.label} cannot be read any more, so its claims are not compared: "
             f"line {problems[0].line}, {problems[0].message}"
@@ -72,7 +73,7 @@ class _Found:
             causes=causes(self.before, self.after, self.pairs),
             unreadable=unreadable,
             unstated=losses + fails + files,
-            text=f"{self._both}: {_outcome(losses, fails, files)}",
+            text=f"{self._both}: {_outcome(losses, fails, files, self._hidden)}",
         )
 
     @property
@@ -98,6 +99,13 @@ class _Found:
         """Of golden files and specs that cannot be read now."""
         specs = (problem for one in self.new for problem in one.unread)
         return [*dict.fromkeys(chain(chain.from_iterable(self.after.unreadable.values()), specs))]
+
+    def _then(self, problem: Problem) -> str:
+        """The value in the base of a fact that cannot be read."""
+        path, _, _ = problem.message.partition(":")
+        name = self._below(problem.file)
+        fact = None if Path(name).is_absolute() else _Stated(self.before).find((name, path, ""))  # a golden file
+        return f"; {fact.display} in the base" if fact else ""
 
     @property
     def _hidden(self) -> int:
@@ -233,10 +241,12 @@ class _Found:
         return backed
 
     def _key(self, fact: Fact) -> FactKey:
-        before, after = self.before.specs, self.after.specs  # equal devices of the base are those of now
-        roots = (*before.registry.roots, *after.registry.roots)
-        inside = next((fact.file.relative_to(root) for root in roots if fact.file.is_relative_to(root)), fact.file)
-        return inside.as_posix(), fact.path, fact.at
+        return self._below(fact.file), fact.path, fact.at
+
+    def _below(self, file: Path) -> str:
+        """A spec file below its root; equal devices of the base are those of now."""
+        roots = (*self.before.specs.registry.roots, *self.after.specs.registry.roots)
+        return next((file.relative_to(root) for root in roots if file.is_relative_to(root)), file).as_posix()
 
     def _unguarded(self, fact: Fact, claims: Sequence[Judged]) -> records.UnguardedFact:
         homes = [self.reasons.home(one.file) for one in claims]
@@ -281,10 +291,11 @@ def _fact(change: Change) -> records.ChangedFact:
     )
 
 
-def _outcome(losses: int, fails: int, files: int) -> str:
+def _outcome(losses: int, fails: int, files: int, hidden: int) -> str:
     """What is red, in a phrase."""
     parts = [f"{fail_text(fails)} that did not before"] if fails else []
-    parts += [f"{counted(files, 'file')} cannot be read"] if files else []
+    rest = f" ({counted(hidden, 'claim')} {'rests' if hidden == 1 else 'rest'} on {'it' if files == 1 else 'them'})"
+    parts += [f"{counted(files, 'file')} cannot be read{rest if hidden else ''}"] if files else []
     parts += [f"{losses} {'loss' if losses == 1 else 'losses'} without a stated reason"] if losses else []
     return ", ".join(parts) or "nothing was lost without a reason"
 

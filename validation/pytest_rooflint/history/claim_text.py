@@ -2,19 +2,29 @@
 
 from collections.abc import Container, Iterable, Iterator
 
-from rooflint.base.text import NAMED, counted, fail_text, sanitized, some
+from rooflint.base.text import NAMED, counted, fail_text, row, sanitized, some, terminal_width, wrapped
+from rooflint_report.causes import Culprit, Message, culprits, name, of_evidence, problems
 from rooflint_report.claim_changes import Cause, Causes, ClaimChange, ClaimChanges, Loss, effect
+from rooflint_report.evidence import Evidence
+from rooflint_report.sections.section import worst_first
+from rooflint_report.verdicts import Verdict
 
 MOST = 5
-"""Losses that are printed in full."""
+"""Losses that are printed in full, and claims of a cause that are listed."""
 
 
-def as_text(found: ClaimChanges) -> str:
-    """A dozen lines at most where little changed: losses without a reason, all changes by number, and the outcome."""
-    red = [*_losses(found, {claim for one in _blamed(found.causes) for claim in one.claims})]
-    lines = [*found.unreadable[:MOST], *(line for block in red[:MOST] for line in block)]
+def as_text(found: ClaimChanges, run: Evidence | None = None) -> str:
+    """A dozen lines at most where little changed: losses without a reason, all changes by number, and the outcome.
+
+    With the run that the comparison was added to: why its claims fail.
+    """
+    explained = {claim for one in _blamed(found.causes) for claim in one.claims}
+    failing = {name(one) for one in run.verdicts if one.outcome == "fail"} if run else set[str]()
+    red = [*_losses(found, explained | failing)]
+    lines = [*(problems(run) if run else found.unreadable)[:MOST], *(line for block in red[:MOST] for line in block)]
     lines += [f"… and {len(red) - MOST} more (in the evidence)"] if len(red) > MOST else []
-    lines += _causes(found.causes) if found.causes else []
+    lines += _others(run) if run else []
+    lines += _causes(found.causes, culprits(run) if run else ()) if found.causes else []
     lines += _counted(found)
     verdict = f"failed: {found.text}" if found.unstated else found.text
     return "\n".join(map(sanitized, (*lines, verdict))) + "\n"
@@ -66,17 +76,64 @@ def _because(one: ClaimChange) -> str:
     return some(f"{fact.change} ({fact.file}:{fact.line})" for fact in one.facts)
 
 
-def _causes(found: Causes) -> Iterator[str]:
+def _causes(found: Causes, known: Iterable[Culprit]) -> Iterator[str]:
     """The changes that make claims fail, each with what reverting it does."""
-    blamed = _blamed(found)
+    blamed, judged = _blamed(found), {_place(one.cause): one for one in known}
     for one in blamed[:NAMED]:
-        yield f"{one.file}:{one.line}  {one.change}: {fail_text(len(one.claims))} because of it"
-        yield from (f"  {claim}" for claim in one.claims[:MOST])
-        yield from [f"  … and {len(one.claims) - MOST} more (in the evidence)"] if len(one.claims) > MOST else []
-        yield f"  reverted alone: {effect(one)}"
+        yield from _culprit(judged[_place(one)]) if _place(one) in judged else _cause(one)
     more = [f"… and {counted(len(blamed) - NAMED, 'more change')}"] if len(blamed) > NAMED else []
     more += [f"reverted together: {effect(found.all_)}"] if len(blamed) > 1 else []
     yield from (*more, found.text)
+
+
+def _place(one: Cause) -> tuple[object, ...]:
+    return one.file, one.line, one.path, one.at
+
+
+def _cause(one: Cause) -> Iterator[str]:
+    """With the ids of its claims."""
+    yield f"{one.file}:{one.line}  {one.change}: {fail_text(len(one.claims))} because of it"
+    yield from (f"  {claim}" for claim in one.claims[:MOST])
+    yield from [f"  … and {len(one.claims) - MOST} more (in the evidence)"] if len(one.claims) > MOST else []
+    yield f"  reverted alone: {effect(one)}"
+
+
+def _culprit(one: Culprit) -> Iterator[str]:
+    """With its clearest claim in full, and a line for each of the next."""
+    factor = f" ({one.factor})" if one.factor else ""
+    yield f"{one.place}  {one.cause.change}{factor}"
+    yield f"  {fail_text(len(one.cause.claims))} because of it; reverted alone: {effect(one.cause)}"
+    yield from [wrapped(one.words, "  likely: ", 2)] if one.words else []
+    for number, verdict in enumerate(one.verdicts[:MOST]):
+        yield f"  {verdict.file}:{verdict.line}  {verdict.headline}"
+        yield from [] if number else (f"  {line}" for text in _figures(verdict) for line in text.splitlines())
+    left = len(one.verdicts) - MOST
+    yield from [f"  … and {counted(left, 'more claim')}"] if left > 0 else []
+    yield from [f"  rerun     {one.verdicts[0].rerun}"] if one.verdicts else []
+
+
+def _figures(one: Verdict) -> Iterator[str]:
+    width = terminal_width() - 2
+    if expected := one.expected:
+        source = expected.source
+        where = f", {source.where}" if source and source.where else ""
+        yield row("expected", expected.display, f"{source.document}{where}" if source else "", width)
+    if obtained := one.obtained:
+        yield row("obtained", obtained.display, obtained.formula or "", width)
+    if one.ratio_text:
+        yield row("ratio", one.ratio_text, "", width)
+
+
+def _others(run: Evidence) -> Iterator[str]:
+    """The causes of failures that no changed line explains."""
+    fails = worst_first(one for one in run.verdicts if one.outcome == "fail")
+    found: list[Message] = [one for one in of_evidence(run, fails) if one.rule == "claim"]
+    for one in found[:MOST]:
+        first = one.claims[0]
+        yield f"{first.file}:{first.line}  {first.headline}"
+        yield wrapped(one.text.removeprefix(f"{first.headline}: "), "  ", 2)
+        yield f"  rerun     {first.rerun}"
+    yield from [f"… and {counted(len(found) - MOST, 'more cause')} of failures"] if len(found) > MOST else []
 
 
 def _blamed(found: Causes | None) -> list[Cause]:

@@ -378,7 +378,7 @@ class _Trials:
 
     @memoised
     def effect(self, *without: Candidate) -> tuple[set[str], set[str]]:
-        """Ids of the claims that pass again, and of those that then fail, with some changes reverted."""
+        """Ids of the claims that stop failing, and of those that then fail, with some changes reverted."""
         fixes, breaks = set(), set()
         for one in self.judged:
             if one.outcome == "fail" and not self.fails(one, without):

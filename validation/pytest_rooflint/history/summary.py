@@ -30,6 +30,9 @@ WORDS: Mapping[str, str] = {
     "peak_memory_bytes": "peak memory",
 }
 
+WAITS = frozenset({"compute_wait_s", "memory_wait_s", "launch_wait_s"})
+"""They only divide a latency up, so a sentence leaves them out beside it."""
+
 _NAMED = 6
 """Devices that a sentence names."""
 
@@ -94,7 +97,7 @@ def headline(old: Side, new: Side, predictions: int, moved: records.MovedCounts)
     """One sentence: how many predictions moved, between which sides, out of how many."""
     of = f"of {_grouped(predictions)} predictions"
     if not moved.predictions:
-        return f"nothing moved between {old.label} and {new.label}: {of}, none"
+        return f"no prediction moved between {old.label} and {new.label}; {_grouped(predictions)} compared"
     devices = counted(moved.devices, "device")
     return f"{_grouped(moved.predictions)} {of} moved between {old.label} and {new.label}, on {devices}"
 
@@ -106,15 +109,16 @@ def others(
     left_out: Sequence[records.LeftOut],
 ) -> Iterator[str]:
     """What appeared, vanished or was left out."""
+    gone = "cannot be read" if any(one.side == "new" for one in left_out) else "vanished"
     for noun, both in names.items():
-        for word, listed in (("appeared", both.appeared), ("vanished", both.vanished)):
+        for word, listed in (("appeared", both.appeared), (gone if noun == "device" else "vanished", both.vanished)):
             if listed:
                 yield f"{counted(len(listed), noun)} {word}: {', '.join(listed)}"
     if power:
         verdicts = [{load.verdict if load else None for load in (one.old, one.new)} for one in power]
         other = sum(len(both) > 1 for both in verdicts)
-        text = f", at {other} with another verdict" if other else ", every verdict as before"
-        yield f"another power over its limit at {counted(len(power), 'point')}{text}"
+        text = f", and {counted(other, 'verdict')}" if other else ", no verdict"
+        yield f"power at the printed peak changed at {counted(len(power), 'operating point')}{text}"
     if citations_changed:
         yield f"{counted(citations_changed, 'fact')} with the same value cited from another place"
     yield from (one.text for one in left_out)
@@ -210,11 +214,13 @@ def alone(effect: Effect, moves: Sequence[records.Shift]) -> str:
     """The effect of a change alone, in a sentence."""
     if effect.untried or effect.alone is None:
         return f"not tried alone: {effect.untried}"
-    power = f"; power over its limit at {counted(len(effect.power), 'point')}" if effect.power else ""
+    points = counted(len(effect.power), "operating point")
+    power = f"; changes the power at the printed peak at {points}" if effect.power else ""
     predictions = effect.alone.predictions
     if not predictions:
         return f"alone moves no prediction{_of(effect.holders)}{power}"
-    text = [f"{one.word} {' and '.join(parts(one)) or 'from or to nothing'}" for one in moves]
+    told = [one for one in moves if one.quantity not in WAITS or len(moves) == 1]
+    text = [f"{one.word} {' and '.join(parts(one)) or 'from or to nothing'}" for one in told or moves]
     return f"alone moves {counted(predictions, 'prediction')}{_of(effect.holders)}: {', '.join(text)}{power}"
 
 
@@ -295,7 +301,7 @@ def _load(one: PowerCheck | None) -> records.PowerThen | None:
 
 
 def power_said(subject: str, old: records.PowerThen | None, new: records.PowerThen | None) -> str:
-    """`nvidia/t4: tensor_core int4 0.50 → 1.46 of its limit, sustains → cannot sustain`."""
+    """`nvidia/t4: tensor_core int4 needs 0.50 → 1.46 of its rated power, sustains → cannot sustain`."""
     sides = [one for one in (old, new) if one]
     if not sides:
         return f"{subject}: not known"
@@ -303,7 +309,7 @@ def power_said(subject: str, old: records.PowerThen | None, new: records.PowerTh
     ratio = " → ".join(one.ratio_display for one in sides)
     verdict = " → ".join(dict.fromkeys(one.verdict for one in sides))
     known = "" if old and new else f", {'newly' if new else 'no longer'} known"
-    return f"{subject}: {load} {ratio} of its limit, {verdict}{known}"
+    return f"{subject}: {load} needs {ratio} of its rated power, {verdict}{known}"
 
 
 # ---- The record for a terminal of 80 columns, and for a page of Markdown
@@ -326,7 +332,7 @@ def as_text(found: records.Delta, most: int | None = MOST) -> str:
         lines += ["", *_grid(moves)]
     lines += _rest(found, moves)
     if powers := (found.power or [])[:most]:
-        lines += ["", "printed peak within printed power"]
+        lines += ["", "power at the printed peak"]
         lines += [line for one in powers for line in _wrapped(one.text, 2)]
     for move in moves:
         if move.together and move.quantity in WHOLE:  # the waits only divide a latency up
@@ -336,7 +342,8 @@ def as_text(found: records.Delta, most: int | None = MOST) -> str:
 
 def _rest(found: records.Delta, shown: list[records.Moved]) -> list[str]:
     hidden = len(found.moves) - len(shown)
-    return [f"… and {hidden} more (--all)"] if hidden else []
+    base = f" {found.old.commit[:12]}" if found.old.commit else ""
+    return [f"… and {hidden} more (rooflint diff{base} --all)"] if hidden else []
 
 
 def _place(change: records.Change) -> str:
@@ -372,7 +379,7 @@ def as_md(found: records.Delta, most: int | None = MOST) -> str:
         blocks.append(as_markdown(_moves(moves)).rstrip("\n"))
     blocks += _rest(found, moves)
     if powers := (found.power or [])[:most]:
-        blocks += ["Printed peak within printed power:", "\n".join(f"- {one.text}" for one in powers)]
+        blocks += ["Power at the printed peak:", "\n".join(f"- {one.text}" for one in powers)]
     return "\n\n".join(blocks) + "\n"
 
 

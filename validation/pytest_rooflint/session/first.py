@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,8 @@ QUICK_S = 0.01
 """CPU time of a claim that counts as quick. [s]"""
 MOST = 10
 """Causes of failures that are printed in full."""
+LINES = 5
+"""Failures that have a line where none is printed in full."""
 
 
 @dataclass(frozen=True)
@@ -107,11 +110,18 @@ class Judged:
         """Whether something is wrong."""
         return bool(self.problems) or any(one.outcome == "fail" for one in self.verdicts)
 
-    def sentences(self, told: set[str] | None = None) -> Iterator[str]:
-        """The changed files, and a block for each cause of failures; adds to `told` which claims have one."""
+    def sentences(self, told: set[str] | None = None, *, blocks: bool = True) -> Iterator[str]:
+        """The changed files, and a block for each cause of failures; adds to `told` which claims have one.
+
+        Without blocks, a line for each of a few failures.
+        """
         yield f"changed since the last run: {some(self.changed)}"
         yield from self.problems
-        yield from in_blocks((one for one in self.verdicts if one.outcome == "fail"), MOST, told)
+        fails = [one for one in self.verdicts if one.outcome == "fail"]
+        if blocks:
+            yield from in_blocks(fails, MOST, told)
+        else:
+            yield from islice(in_blocks(fails, 0), LINES)
 
 
 @dataclass
@@ -145,14 +155,14 @@ class First:
         roots = (*self.suite.golden_roots, *self.suite.registry.roots)
         return (str(Path.cwd()), *(_anywhere(f"{shown(root)}/") for root in roots))
 
-    def sentences(self, started_in: Path, *, excuses: bool) -> Iterator[str]:
+    def sentences(self, started_in: Path, *, excuses: bool, blocks: bool = True) -> Iterator[str]:
         """What changed since the last run, and what the claims that depend on it say; nothing where none is known."""
         found = self.judged(started_in, excuses=excuses, limit_s=LIMIT_S)
         if found is None or not (found.problems or found.verdicts):
             return
-        yield from found.sentences(self.told)
+        yield from found.sentences(self.told, blocks=blocks)
         rest = f"; {counted(found.left, 'more claim')} with the rest" if found.left else ""
-        yield f"what depends on it, judged first: {tally(found.verdicts)}{rest}"
+        yield f"what depends on it, judged first: {tally(one.waiting for one in found.verdicts)}{rest}"
 
     def judged(self, started_in: Path, *, excuses: bool, limit_s: float) -> "Judged | None":
         """The claims that depend on what changed since the last run, as many as the limit of CPU time allows. [s]

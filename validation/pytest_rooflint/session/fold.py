@@ -6,14 +6,15 @@ not printed again. With `-v` all are printed in full.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from textwrap import shorten
 from typing import Any
 
 import pytest
 
-from pytest_rooflint.suite.verdict import Repair
+from pytest_rooflint.golden import expect
+from pytest_rooflint.suite.verdict import Brief, Repair
 from rooflint.base.text import counted, sanitized, terminal_width
 
 
@@ -25,10 +26,22 @@ class Fold:
     """Gives the ids of failures with one cause, from what repairs were seen to fix; the one to print first."""
     last: Callable[[], list[str]]
     """Gives the lines that decide, once all else is printed."""
+    quiet: bool = False
+    """Whether to print a letter for failures only, as `rooflint check` does without `-v`: thousands do not fail."""
     fixed: dict[Repair, list[str]] = field(default_factory=dict)
     told: set[str] = field(default_factory=set)
     """Ids of failures that were printed in full before the run."""
     aside: list[pytest.TestReport] | None = None
+
+    def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
+        """How pytest counts an outcome, with the letter that it prints."""
+        if not self.quiet or report.failed:
+            return None
+        if hasattr(report, "wasxfail"):
+            return ("xfailed", "", "XFAIL") if report.skipped else None
+        if report.skipped:
+            return "skipped", "", "SKIPPED"
+        return ("passed", "", "PASSED") if report.when == "call" else None
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> Any:
@@ -62,6 +75,14 @@ class Fold:
         for line in self.last() if terminal else ():
             terminal.write_line(sanitized(line), bold=True)
         return result
+
+
+def totals(briefs: Sequence[Brief]) -> Iterator[str]:
+    """What pytest does not count."""
+    if count := sum(one.uncorroborated for one in briefs):
+        yield f"{count} of {len(briefs)} claims are uncorroborated: no second document backs them"
+    if summary := expect.loose_summary(sum(one.loose for one in briefs), sum(one.stale for one in briefs)):
+        yield summary
 
 
 def reasons(terminalreporter: pytest.TerminalReporter) -> Iterator[str]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_rooflint.golden import expect, kinds
+from pytest_rooflint.golden import kinds
 from pytest_rooflint.golden.kinds import Claim
 from pytest_rooflint.session import fold
 from pytest_rooflint.session.fold import Fold
@@ -244,7 +244,8 @@ class Run:
         self.watched: list[Watched] = []
         """Predictions that the project asks for; made where evidence is written."""
         self.proposed: list[str] = []
-        self.fold = Fold(self._alike, self._last)
+        is_quiet = config.getoption("--rooflint-only") and config.get_verbosity() < 0
+        self.fold = Fold(self._alike, self._last, is_quiet)
         config.pluginmanager.register(self.fold, "rooflint-fold")
         self.told = set[Repair]()
         self.guard = Guard(self.suite)
@@ -267,7 +268,8 @@ class Run:
         terminal = self.config.pluginmanager.getplugin("terminalreporter")
         if self.first and terminal and not is_selected(self.config):
             excuses = not self.config.getoption("runxfail", default=False)
-            for sentence in self.first.sentences(self.config.invocation_params.dir, excuses=excuses):
+            here = self.config.invocation_params.dir
+            for sentence in self.first.sentences(here, excuses=excuses, blocks=not self._is_compared):
                 terminal.write_line(sanitized(sentence))
             self.fold.told = self.first.told if self.config.get_verbosity() <= 0 else set()
 
@@ -344,10 +346,10 @@ class Run:
             del item.stash[VERDICT]  # pytest keeps every item
         return report
 
-    def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
-        """Print no dots for `rooflint check`, unless with `-v`: thousands of claims pass."""
-        is_quiet = self.config.getoption("--rooflint-only") and self.config.get_verbosity() < 0
-        return ("passed", "", "PASSED") if is_quiet and report.when == "call" and report.passed else None
+    @property
+    def _is_compared(self) -> bool:
+        """Whether a comparison with a base follows, which prints failures by their cause."""
+        return bool(self.config.getoption("--rooflint-compared")) and self.config.get_verbosity() < 0
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> Any:
@@ -454,13 +456,7 @@ class Run:
             terminalreporter.write_line(
                 f"deselected: {left_out} of {items} of the golden suite; this is not a full check"
             )
-        if count := sum(one.uncorroborated for one in briefs):
-            terminalreporter.write_line(
-                f"{count} of {len(briefs)} claims are uncorroborated: no second document backs them"
-            )
-        if summary := expect.loose_summary(sum(one.loose for one in briefs), sum(one.stale for one in briefs)):
-            terminalreporter.write_line(summary)
-        for line in fold.reasons(terminalreporter):
+        for line in () if self._is_compared else (*fold.totals(briefs), *fold.reasons(terminalreporter)):
             terminalreporter.write_line(sanitized(line))
         for line in self.proposed:
             terminalreporter.write_line(sanitized(line))
@@ -481,7 +477,7 @@ class Run:
 
     def _last(self) -> list[str]:
         """The repairs that settle the failures."""
-        return self.results.repairs() if self.found else []
+        return self.results.repairs() if self.found and not self._is_compared else []
 
     @property
     def problems(self) -> list[dict[str, Any]]:

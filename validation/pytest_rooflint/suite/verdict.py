@@ -258,7 +258,8 @@ def in_blocks(verdicts: Iterable[Verdict], most: int, told: set[str] | None = No
         first = one.causes[0] if one.causes else None
         cause = (first.fact, first.repair) if first and first.fact else one.nodeid
         if cause in seen or len(seen) == most:
-            lines.append(f"also fails: {shown(one.claim.file)}:{one.claim.line}  {one.headline}")
+            also = "also " if seen else ""
+            lines.append(f"{also}fails: {shown(one.claim.file)}:{one.claim.line}  {one.headline}")
         else:
             seen.add(cause)
             if told is not None:
