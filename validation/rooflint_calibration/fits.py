@@ -11,14 +11,26 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rooflint.base.errors import RooflintError
 from rooflint.base.shards import HERE, Workers, results
 from rooflint.base.strict_yaml import keys_at, with_value
 from rooflint.hardware.registry import Registry
 from rooflint.kernels.chip import Chip
-from rooflint.kernels.constants import GROUPS, OPS_GROUPS, Constants, ConstantsFile, constants_file
+from rooflint.kernels.constants import (
+    BANDS,
+    GROUPS,
+    LEAST_ROWS,
+    LIMITS,
+    OPS_GROUPS,
+    UNKNOWN,
+    Constants,
+    ConstantsFile,
+    constants_file,
+)
 from rooflint.kernels.convolution import WinogradConvolution
+from rooflint.kernels.kernel import Regimes
 from rooflint.kernels.shapes import Numbers
 from rooflint_calibration import published
 from rooflint_calibration.evaluation import Score, score
@@ -50,6 +62,9 @@ CORES_SHARES = ("fma_efficiency", "transform_efficiency")
 TRANSFORMED = 4
 """Outputs along a side of the tiles of kernels with separate transforms."""
 
+RegimeErrors = Mapping[str, Sequence[float | None]]
+"""Mean absolute errors by limit, one for each band of rows; None where there are too few rows. [%]"""
+
 Progress = Callable[[str], None]
 Scores = Mapping[tuple[str, str], tuple[Score, Score]]
 """Scores of the model and of the roofline baseline, by subject and part."""
@@ -69,6 +84,10 @@ class Sample:
     parts: Mapping[str, Mask] = field(default_factory=dict)
     """Rows of each part that is scored."""
     weight: float = 1.0
+    topic: str = ""
+    """Its errors by regime are written under this name."""
+    regimes: Callable[[Constants], Regimes] | None = None
+    """Of all rows; None where errors by regime are not wanted."""
 
     def log_ratios(self, constants: Constants) -> Numbers:
         """ln(predicted / measured) of each row, weighted. [1]"""
@@ -121,6 +140,8 @@ class Fold:
     constants: Constants
     scores: Scores
     """Scores on all rows of that family."""
+    regimes: Mapping[str, RegimeErrors] = field(default_factory=dict)
+    """Errors on all rows of that family by regime, by topic."""
 
 
 @dataclass(frozen=True)
@@ -158,7 +179,8 @@ def fold_of(fit: Fit, family: str) -> Fold:
     if not family:
         return Fold(fitted(fit.steps, fit.start), {})
     constants = fitted([step.without(family) for step in fit.steps], fit.starts[family])
-    return Fold(constants, scores([one for one in fit.scored if one.family == family], constants))
+    unseen = [one for one in fit.scored if one.family == family]
+    return Fold(constants, scores(unseen, constants), regime_errors(unseen, constants))
 
 
 def fitted(steps: Sequence[Step], start: Constants) -> Constants:
@@ -207,6 +229,29 @@ def scores(samples: Sequence[Sample], constants: Constants) -> Scores:
             if rows.any():
                 found[subject, part] = score(predicted[rows], seconds[rows]), score(roofline[rows], seconds[rows])
     return found
+
+
+def regime_errors(samples: Sequence[Sample], constants: Constants) -> dict[str, RegimeErrors]:
+    """Mean absolute errors by topic, limit and band of rows, over the rows of the part "all". [%]"""
+    found = {}
+    for topic in dict.fromkeys(one.topic for one in samples if one.regimes):
+        off, limit, band = [], [], []
+        for one in samples:
+            if one.topic == topic and one.regimes:
+                rows, regimes = one.parts["all"], one.regimes(constants)
+                off.append(100 * np.abs(one.predict(constants) / one.seconds - 1)[rows])
+                limit.append(regimes.limit[rows])
+                band.append(regimes.band[rows])
+        found[topic] = _by_regime(np.concatenate(off), np.concatenate(limit), np.concatenate(band))
+    return found
+
+
+def _by_regime(off: Numbers, limit: NDArray[np.int_], band: NDArray[np.int_]) -> RegimeErrors:
+    inside = [[off[(limit == one) & (band == other)] for other in range(len(BANDS) + 1)] for one in range(len(LIMITS))]
+    return {
+        name: [float(cell.mean()) if len(cell) >= LEAST_ROWS else None for cell in cells]
+        for name, cells in zip(LIMITS, inside, strict=True)
+    }
 
 
 # ---- Fits to the package of measurements
@@ -274,6 +319,8 @@ def _sample(name: str, rows: Rows, chip: Chip) -> Sample:
             regime if name == GEMM else label: topic.inside(regime, rows.sizes)  # as their tables have it
             for regime, label in topic.regimes.items()
         },
+        topic=name,
+        regimes=lambda constants: topic.kernel(chip).regimes(topic.work(rows.sizes, chip), chip, constants),
     )
 
 
@@ -311,6 +358,7 @@ def cores_fit(roots: Sequence[Path], registry: Registry) -> Fit:
 
 def _table_sample(table: Published, given: Given, family: str) -> Sample:
     """All rows by the algorithm that takes least; the comparable ones are scored."""
+    model = published.kernel_of(table, given.chip)
     return Sample(
         table.slug,
         family,
@@ -318,6 +366,8 @@ def _table_sample(table: Published, given: Given, family: str) -> Sample:
         lambda constants: published.predicted_s(table, given._replace(constants=constants)),
         published.roofline_s(table, given),
         {"all": table.comparable},
+        topic=model.topic or "",
+        regimes=lambda constants: model.regimes(published.work_of(table, given.chip), given.chip, constants),
     )
 
 
@@ -364,6 +414,7 @@ def rewritten(text: str, found: Calibration, names: Mapping[str, Sequence[str]],
             scores = found.folds[family].scores if family in found.folds else {}
             if pair := scores.get((topic, "all")):
                 text = with_value(text, ("fit", "errors", topic, family), f"{100 * pair[0].mape:.1f}")
+    text = _with_regimes(text, {family: fold.regimes for family, fold in found.folds.items()})
     for group, name in ((group, name) for group, ones in names.items() for name in ones):
         at = (GROUPS[group].key, name)
         text = with_value(text, (*at, "value", 0), format_constant(getattr(getattr(found.constants, group), name)))
@@ -371,6 +422,17 @@ def rewritten(text: str, found: Calibration, names: Mapping[str, Sequence[str]],
             if family in found.folds:
                 value = getattr(getattr(found.folds[family].constants, group), name)
                 text = with_value(text, (*at, "folds", family), format_constant(value))
+    return text
+
+
+def _with_regimes(text: str, found: Mapping[str, Mapping[str, RegimeErrors]]) -> str:
+    """The file with errors by regime of each family and topic; each limit of a family has a line in the file."""
+    for topic in keys_at(text, ("fit", "regimes")):
+        for family in keys_at(text, ("fit", "regimes", topic)):
+            for limit, errors in found.get(family, {}).get(topic, {}).items():
+                for band, error in enumerate(errors):
+                    at = ("fit", "regimes", topic, family, limit, band)
+                    text = with_value(text, at, UNKNOWN if error is None else f"{error:.1f}")
     return text
 
 

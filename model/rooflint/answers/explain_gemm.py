@@ -9,7 +9,7 @@ from rooflint.base.facts import Fact, Grade
 from rooflint.base.precision import rate_unit
 from rooflint.base.units import BYTES, BYTES_PER_S, OPS_PER_MAC, OPS_PER_S, SECONDS, format_number, format_quantity
 from rooflint.hardware.schema import Strict
-from rooflint.kernels.dispatch import RESOURCES, DeviceKernel, with_more
+from rooflint.kernels.dispatch import RESOURCES, DeviceKernel, family_title, with_more
 from rooflint.kernels.gemm import Breakdown
 from rooflint.kernels.products import Fp8Gemm, Gemm
 from rooflint.kernels.shapes import COLD
@@ -77,6 +77,8 @@ class GemmRecord(Record):
     """With the constants of any family left out."""
     latency_high_s: Positive
     roofline_s: Positive
+    regime: list[str]
+    """What is known of the error of products that are limited like this one and have about as many rows."""
     kernel: GemmKernelRecord
     alternatives: list[GemmKernelRecord]
     twice: list[GemmMoreRecord]
@@ -186,15 +188,11 @@ def _off(question: DeviceKernel) -> str:
         return f" (not a confidence interval); no product in {precision} was measured, so the error is not known"
     text = TITLES[question.kernel.topic or ""]
     own = question.own_error
-    here = f"{own[1]:g} % on {FAMILIES.get(own[0], own[0].title())}" if own else "not measured on its architecture"
+    here = f"{own[1]:g} % on {family_title(own[0])}" if own else "not measured on its architecture"
     return (
         f" (not a confidence interval); mean error of {text} on families left out of the fit: "
-        f"{min(errors):g} to {max(errors):g} %, {here}"
+        f"{min(errors):g} to {max(errors):g} %, {here}; {'; '.join(question.regime_notes)}"
     )
-
-
-FAMILIES = {"rtx_pro": "RTX PRO"}
-"""What a family is called, where its name is not a word."""
 
 
 TITLES = {
@@ -305,6 +303,7 @@ def _record(question: DeviceKernel, ones: Sequence[Breakdown], twice: dict[str, 
         latency_low_s=min(ends),
         latency_high_s=max(ends),
         roofline_s=question.floor_s.item(),
+        regime=list(question.regime_notes),
         kernel=_kernel(ones[0]),
         alternatives=[_kernel(one) for one in ones[1:]],
         twice=[GemmMoreRecord(resource=name, latency_s=seconds) for name, seconds in twice.items()],

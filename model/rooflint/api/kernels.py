@@ -36,8 +36,9 @@ def kernel(
         specs: folders of specs, in front of the packaged ones.
         sizes: of the op, and its options, such as `scale="block"` of FP8 products.
 
-    The result has `seconds`, `terms` (seconds by term), `floor_s` (the roofline), `error_band` (held-out error) and
-    `caveats`. Raises RooflintError for an unknown op, size or option, and for a device that lacks a fact.
+    The result has `seconds`, `terms` (seconds by term), `floor_s` (the roofline), `error_band` (held-out error),
+    `regime_notes` (that of ops like these) and `caveats`. Raises RooflintError for an unknown op, size or option, and
+    for a device that lacks a fact.
     """
     known = registry(specs)
     name, file = precision_named(precision).name, Path(calibration) if calibration else None

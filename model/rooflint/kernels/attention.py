@@ -16,7 +16,7 @@ from rooflint.base.units import OPS_PER_MAC
 from rooflint.kernels import gemm, stream
 from rooflint.kernels.chip import Chip
 from rooflint.kernels.constants import Constants, Prefill
-from rooflint.kernels.kernel import FITTED_IN, Kernel, Terms, Times, Work, beside
+from rooflint.kernels.kernel import FITTED_IN, GA100, WITH_FP8, Kernel, Terms, Times, Work, beside
 from rooflint.kernels.shapes import Numbers, columns_of, overlapped
 
 ELEMENT_BYTES = 2.0
@@ -169,6 +169,8 @@ class OfSequences(Kernel):
     """Attention of sequences, which was measured in bf16 alone."""
 
     columns = Sequences._fields
+    counted = "tokens"
+    measured_on = (GA100, *WITH_FP8)
 
     @property
     def caveats(self) -> tuple[str, ...]:
@@ -180,6 +182,11 @@ class OfSequences(Kernel):
     def sizes(self, *sizes: ArrayLike, **named: ArrayLike) -> Sequences:
         """As `sequences`; tokens of a cache are counted with the new one."""
         return sequences(*sizes, **named)
+
+    def rows(self, work: Work) -> Numbers:
+        """Tokens of a sequence or of a cache. [1]"""
+        tokens: Numbers = work.sizes.tokens
+        return tokens
 
 
 @dataclass(frozen=True)

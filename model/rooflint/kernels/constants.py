@@ -10,6 +10,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from rooflint.base.errors import RooflintError, refuse, shown
@@ -34,6 +36,38 @@ class SiliconConstantSpec(Strict):
     folds: dict[Word, Annotated[float, Field(gt=0)]] = Field(default_factory=dict)
 
 
+LIMITS = ("compute", "memory", "launch")
+"""What may take longest in a prediction by itself."""
+
+BANDS = (16, 128, 1024)
+"""Most rows of each band; the last band has no end."""
+
+LEAST_ROWS = 20
+"""Measurements below which the error of a regime says little, so that none is given."""
+
+UNKNOWN = "unknown"
+"""In the place of an error, where fewer were made."""
+
+BandErrors = Annotated[
+    list[Annotated[float, Field(ge=0)] | Literal["unknown"]],
+    Field(min_length=len(BANDS) + 1, max_length=len(BANDS) + 1),
+]
+"""Mean absolute error in each band. [%]"""
+
+
+class LimitsSpec(Strict):
+    """Errors of predictions by what takes longest in them, with one for each band of rows."""
+
+    compute: BandErrors
+    memory: BandErrors
+    launch: BandErrors
+
+    def in_percent(self) -> NDArray[np.float64]:
+        """As an array, NaN where unknown. Shape (limits, bands)"""
+        rows = [[np.nan if error == UNKNOWN else error for error in getattr(self, limit)] for limit in LIMITS]
+        return np.array(rows, float)
+
+
 class SiliconFitSpec(Strict):
     """What the fitted constants were fitted on, so that they can be fitted again."""
 
@@ -43,6 +77,8 @@ class SiliconFitSpec(Strict):
     loss: Text
     errors: dict[Word, dict[Word, Annotated[float, Field(ge=0)]]] = Field(default_factory=dict)
     """Of each topic: mean absolute error on each family, by constants that were fitted without it. [%]"""
+    regimes: dict[Word, dict[Word, LimitsSpec]] = Field(default_factory=dict)
+    """The same by what limits a prediction and by its rows."""
 
 
 GroupSpec = Annotated[dict[Word, SiliconConstantSpec], Field(min_length=1)]
@@ -291,6 +327,14 @@ class ConstantsFile:
         """Mean absolute error of a topic on each family, by constants without it; empty of what has none. [%]"""
         return {
             name: one for file in self.files.values() for name, one in file.spec.fit.errors.get(topic or "", {}).items()
+        }
+
+    def regimes(self, topic: str | None) -> Mapping[str, LimitsSpec]:
+        """The same on each family by what limits a prediction and by its rows; empty of what has none. [%]"""
+        return {
+            name: one
+            for file in self.files.values()
+            for name, one in file.spec.fit.regimes.get(topic or "", {}).items()
         }
 
     def fit(self, group: str = "products") -> SiliconFitSpec:

@@ -20,12 +20,20 @@ from rooflint.hardware.device import Hardware
 from rooflint.hardware.registry import Registry
 from rooflint.kernels.attention import Attention
 from rooflint.kernels.chip import Chip, chip_of
-from rooflint.kernels.constants import OPS_GROUPS, Constants, ConstantsFile, constants_file
+from rooflint.kernels.constants import (
+    BANDS,
+    LEAST_ROWS,
+    LIMITS,
+    OPS_GROUPS,
+    Constants,
+    ConstantsFile,
+    constants_file,
+)
 from rooflint.kernels.convolution import Convolution, WinogradConvolution
 from rooflint.kernels.decode import Decode
 from rooflint.kernels.device_calibration import Calibration
 from rooflint.kernels.device_calibration import calibration as read_calibration
-from rooflint.kernels.kernel import Kernel, Terms, Work
+from rooflint.kernels.kernel import Kernel, Regimes, Terms, Work
 from rooflint.kernels.products import CoresGemm, Fp8Gemm, Gemm, Scale
 from rooflint.kernels.shapes import COLD, Numbers
 from rooflint.kernels.stream import QUANTISE, Dequantise, Other, Stream
@@ -80,6 +88,19 @@ def family_of(architecture: str) -> str:
     """The family that an architecture is fitted and scored in: its generation, and workstation Blackwell apart."""
     generation, _, die = architecture.rpartition("/")[2].partition("-")
     return "rtx_pro" if die == "gb202" else generation
+
+
+def family_title(family: str) -> str:
+    """`Hopper`."""
+    return {"rtx_pro": "RTX PRO"}.get(family, family.title())
+
+
+def band_text(band: int) -> str:
+    """`17 to 128`."""
+    ends = (0, *BANDS)
+    if band == 0:
+        return f"up to {ends[1]}"
+    return f"{ends[band] + 1} to {ends[band + 1]}" if band < len(BANDS) else f"more than {ends[band]}"
 
 
 @dataclass(frozen=True)
@@ -150,6 +171,38 @@ class DeviceKernel(KernelTimes):
         family = family_of(self.hardware.architecture or "")
         measured = self.hardware.architecture in self.kernel.measured_on and family in self.errors
         return (family, self.errors[family]) if measured else None
+
+    @property
+    def regimes(self) -> Regimes:
+        """What limits each op, and in which band its rows are."""
+        return self.kernel.regimes(self.work, self.chip, self.constants)
+
+    @property
+    def regime_errors(self) -> Mapping[str, Numbers]:
+        """Mean error in the regime of each op by family; NaN where it was measured too rarely or never. [%]"""
+        limit, band = self.regimes
+        return {family: one.in_percent()[limit, band] for family, one in self.file.regimes(self.kernel.topic).items()}
+
+    @property
+    def regime_notes(self) -> tuple[str, ...]:
+        """What is known of the error in each regime that the ops are in, in sentences; none where nothing is known."""
+        if not self.file.regimes(self.kernel.topic):
+            return ()
+        places = sorted(set(zip(*map(np.ndarray.tolist, self.regimes), strict=True)))
+        return tuple(self._regime_note(*place) for place in places)
+
+    def _regime_note(self, limit: int, band: int) -> str:
+        found = {name: one.in_percent()[limit, band] for name, one in self.file.regimes(self.kernel.topic).items()}
+        known = [error for error in found.values() if not np.isnan(error)]
+        what = f"{LIMITS[limit]}-bound ones with {band_text(band)} {self.kernel.counted}"
+        own = self.own_error
+        if own and not np.isnan(error := found.get(own[0], np.nan)):
+            return f"{what} are {error:g} % off on {family_title(own[0])}"
+        lacking = f"fewer than {LEAST_ROWS} {what} were measured on {family_title(own[0])}" if own else ""
+        if not known:
+            return f"{lacking or f'fewer than {LEAST_ROWS} {what} were measured'}, so their error is not known"
+        others = f"{min(known):g} to {max(known):g} % off on {len(known)} measured families"
+        return f"{lacking}; they are {others}" if own else f"{what} are {others}"
 
     @property
     def error_band(self) -> tuple[float, float] | None:

@@ -16,14 +16,29 @@ from numpy.typing import ArrayLike, NDArray
 from rooflint.base.precision import bytes_per_element
 from rooflint.base.units import OPS_PER_MAC
 from rooflint.kernels.chip import Chip
-from rooflint.kernels.constants import Constants
+from rooflint.kernels.constants import BANDS, Constants
 from rooflint.kernels.shapes import COLD, Numbers
 
 FITTED_IN = "bf16"
 """The precision of the measurements on matrix units; in others constants are carried over, unless a model says so."""
 
+GA100 = "nvidia/ampere-ga100"
+WITH_FP8 = tuple(
+    f"nvidia/{name}" for name in ("hopper-gh100", "ada-ad102", "blackwell-gb100", "blackwell-gb110", "blackwell-gb202")
+)
+"""Architectures whose matrix units were measured; the first one has no FP8."""
+
 Terms = Mapping[str, Numbers]
 """Seconds of each op by term."""
+
+
+class Regimes(NamedTuple):
+    """Of each op: what limits it, and how many rows or tokens it has. Errors differ most by these."""
+
+    limit: NDArray[np.int_]
+    """Position in LIMITS. Shape (ops,)"""
+    band: NDArray[np.int_]
+    """Position of the band of its rows, of which BANDS has the ends. Shape (ops,)"""
 
 
 @dataclass(frozen=True)
@@ -99,6 +114,8 @@ class Kernel(ABC):
     """Architectures whose measurements it is calibrated on."""
     rests_on: ClassVar[str] = ""
     """What its constants rest on, in the precision of the measurements."""
+    counted: ClassVar[str] = "rows"
+    """What `rows` counts."""
     only_term: ClassVar[str] = "work"
     """What all but the launch is called, where a model has no other terms."""
 
@@ -136,6 +153,16 @@ class Kernel(ABC):
         """Time of each op in a graph by term; the terms of an op add up to what is predicted of it. [s]"""
         found = self.time(work, chip, constants)
         return {self.only_term: found.together_s, "launch": found.launch_s()}
+
+    def rows(self, work: Work) -> Numbers:
+        """Rows of each op, which are tokens in a language model. [1]"""
+        return np.asarray(work.sizes[0])
+
+    def regimes(self, work: Work, chip: Chip, constants: Constants) -> Regimes:
+        """What takes longest in the prediction of each op, and its rows."""
+        found = self.time(work, chip, constants)
+        limit = np.argmax([found.compute_s, found.memory_s, found.launch_s()], axis=0)
+        return Regimes(limit, np.searchsorted(BANDS, self.rows(work)))
 
     def floor_s(self, work: Work, chip: Chip) -> Numbers:
         """The roofline: what must be computed at peak or what must be moved at full bandwidth. [s]"""

@@ -18,7 +18,7 @@ from rooflint.kernels import gemm
 from rooflint.kernels.chip import Chip
 from rooflint.kernels.constants import Constants, Products
 from rooflint.kernels.gemm import Breakdown, breakdowns
-from rooflint.kernels.kernel import FITTED_IN, Kernel, Terms, Times, Work, beside
+from rooflint.kernels.kernel import FITTED_IN, GA100, WITH_FP8, Kernel, Terms, Times, Work, beside
 from rooflint.kernels.shapes import Numbers, Shapes, shapes, touched_bytes, working_set_bytes
 from rooflint.kernels.stream import QUANTISE
 from rooflint.kernels.tile import PATH_BYTES, TILES, Menu, splits
@@ -38,13 +38,7 @@ class Gemm(Kernel):
 
     op: ClassVar[str] = "gemm"
     columns: ClassVar[tuple[str, ...]] = ("m", "n", "k", "batch")
-    measured_on = tuple(
-        f"nvidia/{name}"
-        for name in (
-            *("ampere-ga100", "hopper-gh100", "ada-ad102"),
-            *("blackwell-gb100", "blackwell-gb110", "blackwell-gb202"),
-        )
-    )
+    measured_on = (GA100, *WITH_FP8)
     rests_on = "calibrated on bf16 products of one matrix by another"
 
     @property
@@ -79,6 +73,10 @@ class Gemm(Kernel):
     def menus(self, sizes: Shapes, chip: Chip) -> Sequence[tuple[NDArray[np.bool_], Menu]]:
         """Which ops have which kernels to choose from."""
         return [(np.ones(len(sizes), bool), every_kernel(chip))]
+
+    def rows(self, work: Work) -> Numbers:
+        """Of the product. [1]"""
+        return self.product(work).m
 
     def macs(self, work: Work) -> Numbers:
         """Of the product. [MAC]"""
@@ -193,6 +191,7 @@ class Fp8Gemm(Gemm):
     precision: str = "fp8"
     scale: Scale = "tensor"
 
+    measured_on = WITH_FP8
     rests_on = "calibrated on FP8 products with the kernel that quantises their activations"
 
     @property

@@ -17,7 +17,7 @@ from rooflint.base.precision import bytes_per_element
 from rooflint.kernels.chip import Chip
 from rooflint.kernels.constants import Constants, Decode, Prefill
 from rooflint.kernels.constants import Stream as Ramp
-from rooflint.kernels.kernel import Kernel, Times, Work
+from rooflint.kernels.kernel import WITH_FP8, Kernel, Times, Work
 from rooflint.kernels.shapes import Numbers, columns_of, memory_s, miss_share
 
 
@@ -91,6 +91,7 @@ class Quantise(Stream):
 
     op = "quantise"
     columns = ("m", "k")
+    measured_on = WITH_FP8
     rests_on = "calibrated on quantise kernels of Hopper, Ada and Blackwell"
 
     @property

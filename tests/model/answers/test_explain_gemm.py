@@ -132,11 +132,14 @@ def test_the_error_of_the_own_family_stands_beside_those_of_all():
         ("h200-sxm-141gb", "hopper", "Hopper"),
         ("rtx-pro-6000-blackwell-server", "rtx_pro", "RTX PRO"),
     ):
-        said = answer_of(device, "bf16", m=64, n=4096, k=4096).sections[0].sentences[0]
-        assert said.endswith(f" %, {errors[family]:g} % on {name}")
+        found = answer_of(device, "bf16", m=64, n=4096, k=4096)
+        (regime,) = found.record.regime
+        assert regime.startswith("memory-bound ones with 17 to 128 rows are ")
+        assert found.sections[0].sentences[0].endswith(f" %, {errors[family]:g} % on {name}; {regime}")
     # GA102 is another die of the generation of the A100
     a40 = answer_of("a40", "bf16", m=64, n=4096, k=4096).sections[0].sentences[0]
-    assert a40.endswith(" %, not measured on its architecture")
+    assert " %, not measured on its architecture; memory-bound ones with 17 to 128 rows are " in a40
+    assert a40.endswith(" % off on 5 measured families")
 
 
 # ---- the ladder

@@ -123,6 +123,52 @@ def test_mean_errors_on_unseen_families_are_a_band():
     assert (carried.errors, carried.error_band) == ({}, None)
 
 
+def test_the_error_of_a_regime_is_that_of_its_limit_and_its_rows():
+    found = asked(m=[8, 8, 4096], n=[64, 16384, 8192], k=[64, 16384, 8192])
+    # 8 kB wait for the launch, 512 MB for memory, 550 GFLOP for the matrix units
+    assert [found.regimes.limit.tolist(), found.regimes.band.tolist()] == [[2, 1, 0], [0, 0, 3]]
+    known = FILE.regimes("gemm")
+    assert list(found.regime_errors) == list(FILE.errors("gemm"))
+    for family, errors in found.regime_errors.items():
+        one = known[family]
+        assert errors.tolist() == [one.launch[0], one.memory[0], one.compute[3]], family
+    assert found.regime_notes == (
+        f"compute-bound ones with more than 1024 rows are {known['hopper'].compute[3]:g} % off on Hopper",
+        f"memory-bound ones with up to 16 rows are {known['hopper'].memory[0]:g} % off on Hopper",
+        f"launch-bound ones with up to 16 rows are {known['hopper'].launch[0]:g} % off on Hopper",
+    )
+
+
+def test_a_regime_that_was_hardly_measured_is_named():
+    known = [one.memory[2] for one in FILE.regimes("gemm").values() if one.memory[2] != "unknown"]
+    assert len(known) == 4
+    wide = {"m": 1000, "n": 16, "k": 100000}
+    (note,) = asked(device="nvidia/a100-sxm4-80gb", **wide).regime_notes
+    others = f"{min(known):g} to {max(known):g} % off on 4 measured families"
+    assert note == f"fewer than 20 memory-bound ones with 129 to 1024 rows were measured on Ampere; they are {others}"
+    (note,) = asked(device="nvidia/a40", **wide).regime_notes
+    assert note == f"memory-bound ones with 129 to 1024 rows are {others}"
+
+
+def test_a_regime_that_no_family_knows_is_named():
+    (note,) = asked(device=V100, precision="fp32", m=1, n=64, k=64).regime_notes
+    assert note == (
+        "fewer than 20 launch-bound ones with up to 16 rows were measured on Volta, so their error is not known"
+    )
+    (note,) = asked(device="nvidia/gtx-1080", precision="fp32", m=1, n=64, k=64).regime_notes
+    assert note == "fewer than 20 launch-bound ones with up to 16 rows were measured, so their error is not known"
+    assert asked(m=1, n=64, k=64, precision="fp16").regime_notes == ()
+
+
+def test_rows_of_attention_are_its_tokens_and_those_of_a_convolution_its_outputs():
+    heads = {"batch": 64, "heads": 32, "kv_heads": 8, "width": 128}
+    (note,) = asked("decode", **heads, tokens=4096).regime_notes
+    error = FILE.regimes("decode")["hopper"].memory[3]
+    assert note == f"memory-bound ones with more than 1024 tokens are {error:g} % off on Hopper"
+    one = Convolution("fp16")
+    assert one.rows(one.work(2, 64, 64, 28, 28, 3, 3)).tolist() == [2 * 28 * 28]
+
+
 def test_each_family_left_out_says_how_long_it_takes():
     found = asked(m=1024, n=1024, k=1024).over_folds
     assert [one.tolist() for one in found] == [

@@ -14,6 +14,7 @@ from rooflint.coefficients.library import Coefficients
 from rooflint.hardware.registry import Registry
 from rooflint.kernels.chip import chip_of
 from rooflint.kernels.constants import OPS_GROUPS, CoreConstants, constants_file, names, read
+from rooflint.kernels.kernel import Regimes
 from rooflint_calibration import fits, package, published
 from rooflint_calibration.evaluation import score
 from rooflint_calibration.fits import (
@@ -202,6 +203,39 @@ def test_held_out_errors_of_products_are_written():
     errors = read(FILE.file("products").path, text).spec.fit.errors
     assert errors == {"gemm": FILE.fit().errors["gemm"] | {"ada": 25.0}}
     assert set(errors["gemm"]) == set(FAMILIES)
+
+
+def test_errors_by_regime_are_written():
+    few = {"compute": [None, 1.25, 3.0, 4.0], "memory": [5.0] * 4, "launch": [6.0] * 4}
+    found = Calibration(START, {"ada": Fold(START, {}, {"gemm": few}), "volta": Fold(START, {}, {"gemm": few})})
+    text = rewritten(FILE.file("products").path.read_text(encoding="utf-8"), found, {}, {})
+    after = read(FILE.file("products").path, text).spec.fit.regimes["gemm"]
+    assert after["ada"].compute == ["unknown", 1.2, 3.0, 4.0]  # as errors have it, with one decimal
+    assert np.isnan(after["ada"].in_percent()[0, 0])
+    assert {name: one for name, one in after.items() if name != "ada"} == {
+        name: one for name, one in FILE.regimes("gemm").items() if name != "ada"
+    }
+
+
+def test_errors_by_regime_are_means_over_enough_rows_of_all_samples_of_a_topic():
+    few, many = fits.LEAST_ROWS - 1, fits.LEAST_ROWS
+
+    def regimes(limit, band, rows):
+        return lambda constants: Regimes(np.full(rows, limit), np.full(rows, band))
+
+    def rows(ratio, count, limit, band):
+        every = {"all": np.full(count, True)}
+        return Sample(
+            "a", "ada", np.ones(count), lambda one: np.full(count, ratio), None, every, 1.0, "gemm",
+            regimes(limit, band, count),
+        )  # fmt: skip
+
+    ones = [rows(1.5, many, 1, 3), rows(0.8, many, 1, 3), rows(1.1, few, 0, 0), rows(1.1, many, 2, 1)]
+    found = fits.regime_errors(ones, START)
+    # as many rows are 50 and 20 % off; 19 are too few
+    assert found["gemm"]["memory"] == [None, None, None, pytest.approx(35)]
+    assert found["gemm"]["launch"] == [None, pytest.approx(10), None, None]
+    assert found["gemm"]["compute"] == [None] * 4
 
 
 def test_constants_are_written_with_four_digits_and_compared_as_shares():
@@ -409,6 +443,17 @@ def test_constants_of_cores_are_found_again_and_a_fold_does_not_see_its_family()
     # twice as slow as predicted
     assert with_turing.scores["neusight-t4-linear", "turing", "all"][0].bias == pytest.approx(-0.5, abs=0.02)
     assert with_turing.constants != found.constants
+
+
+@pytest.mark.parametrize("family", ["pascal", "ada"])
+def test_errors_by_regime_of_cores_are_those_of_their_tables(family):
+    found = fits.regime_errors(of(CORES.scored, family), FILE.without(family, ["cores"]))
+    assert set(found) == {topic for topic in ("fp32", "winograd") if family in FILE.regimes(topic)}
+    for topic, errors in found.items():
+        written = FILE.regimes(topic)[family]
+        for limit, bands in errors.items():
+            wanted = ["unknown" if error is None else pytest.approx(error, abs=0.051) for error in bands]
+            assert getattr(written, limit) == wanted
 
 
 def test_without_convolutions_transforms_stay():

@@ -1,0 +1,228 @@
+"""Errors on whole public files of kernel times, by what limits a prediction and by rows.
+
+`python benchmarks/whole_files.py --vidur DIR --llmservingsim DIR --neusight DIR` reads checkouts of microsoft/vidur,
+casys-kaist/LLMServingSim and trsharm25/NeuSight (any of them), and prints a Markdown table. Every row of a file that is
+one product is read, on every GPU of the registry; a GPU of a fitted family is predicted without that family.
+"""
+
+import argparse
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from rooflint.coefficients.library import Coefficients
+from rooflint.hardware.registry import Registry
+from rooflint.kernels.chip import chip_of
+from rooflint.kernels.constants import BANDS, LEAST_ROWS, LIMITS, constants_file
+from rooflint.kernels.dispatch import family_of, kernel_for
+from rooflint.kernels.gemm import launch_s
+from rooflint.kernels.shapes import COLD, Numbers
+from rooflint_calibration.evaluation import score
+
+VIDUR = {"a40": "nvidia/a40", "a100": "nvidia/a100-sxm4-80gb", "h100": "nvidia/h100-sxm5-80gb"}
+SERVED = {
+    "RTX3090": "nvidia/rtx-3090",
+    "A6000": "nvidia/rtx-a6000",
+    "H100": "nvidia/h100-sxm5-80gb",
+    "RTX4090": "nvidia/rtx-4090",
+    "RTXPRO6000": "nvidia/rtx-pro-6000-blackwell-server",
+}
+NEUSIGHT = {
+    "Tesla P4": "nvidia/p4",
+    "Tesla P100-PCIE-16GB": "nvidia/p100-pcie-16gb",
+    "Tesla V100-PCIE-32GB": "nvidia/v100-pcie-32gb",
+    "Tesla T4": "nvidia/t4",
+    "NVIDIA A100-PCIE-40GB": "nvidia/a100-pcie-40gb",
+    "NVIDIA A100 80GB PCIe": "nvidia/a100-pcie-80gb",
+    "NVIDIA L4": "nvidia/l4",
+    "NVIDIA H100 80GB HBM3": "nvidia/h100-sxm5-80gb",
+}
+
+VIDUR_FROM_S = 10e-6
+"""Vidur prints whole us, so shorter kernels say little. [s]"""
+
+NEUSIGHT_FROM_S = 500e-6
+"""NeuSight's clock includes what the host does; that is a tenth of this. [s]"""
+
+FLOOR_S = 53.3e-6
+"""That of an A100 and its host, where a file has no small product of a GPU. [s]"""
+
+
+@dataclass(frozen=True)
+class Model:
+    """The sizes of a language model that its products follow from."""
+
+    width: int
+    heads: int
+    kv_heads: int
+    hidden: int
+    words: int
+    head_width: int = 128
+
+
+MODELS = {
+    "Llama-3.1-8B": Model(4096, 32, 8, 14336, 128256),
+    "Llama-3.1-70B": Model(8192, 64, 8, 28672, 128256),
+    "Mixtral-8x7B-v0.1": Model(4096, 32, 8, 14336, 32000),
+    "Qwen3-32B": Model(5120, 64, 8, 25600, 151936),
+    "Qwen3-30B-A3B-Instruct-2507": Model(2048, 32, 4, 768, 151936),
+}
+"""From the configuration of each model; feed-forward layers of Mixtral and Qwen3-30B-A3B are experts, and not read."""
+
+EXPERTS = ("Mixtral-8x7B-v0.1", "Qwen3-30B-A3B-Instruct-2507")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Products of one file on one GPU."""
+
+    source: str
+    device: str
+    precision: str
+    rows: Numbers
+    """m, n, k, batch and the measured time in seconds. Shape (rows, 5)"""
+    beside_s: float | None
+    """Measured besides the kernel; None: nothing, and not the gap to the next kernel either. [s]"""
+    copies: float = COLD
+
+
+# ---- Files
+
+
+def vidur(root: Path) -> Iterator[Measured]:
+    """The four products of a layer, medians of a profiler's kernel times."""
+    for folder, device in VIDUR.items():
+        rows = [
+            row for file in sorted((root / "data/profiling/compute" / folder).rglob("mlp.csv")) for row in _of(file)
+        ]
+        found = [one for row in rows for one in _layer(row)]
+        yield Measured("Vidur", device, "fp16", np.array(found), None)
+
+
+def _layer(row: dict[str, str]) -> Iterator[tuple[float, ...]]:
+    ranks, width, hidden = (float(row[name]) for name in ("num_tensor_parallel_workers", "n_embd", "n_expanded_embd"))
+    heads, kv_heads = float(row["n_head"]), max(float(row["n_kv_head"]), ranks)
+    gates = 2 if row["use_gated_mlp"] == "True" else 1
+    sizes = {
+        "attn_pre_proj": ((heads + 2 * kv_heads) * width / heads / ranks, width),
+        "attn_post_proj": (width, width / ranks),
+        "mlp_up_proj": (gates * hidden / ranks, width),
+        "mlp_down_proj": (width, hidden / ranks),
+    }
+    for name, (n, k) in sizes.items():
+        seconds = float(row[f"time_stats.{name}.median"] or 0) * 1e-3
+        if seconds >= VIDUR_FROM_S:
+            yield float(row["num_tokens"]), n, k, 1.0, seconds
+
+
+def llmservingsim(root: Path) -> Iterator[Measured]:
+    """Products of a layer and of the head, medians of a profiler's kernel times."""
+    for version, pattern in (("v0/perf_models", "layers.csv"), ("perf", "dense.csv")):
+        for folder, device in SERVED.items():
+            found: list[tuple[float, ...]] = []
+            for file in sorted((root / "profiler" / version / folder).rglob(pattern)):
+                name = next((part for part in file.parts if part in MODELS), None)
+                if name:
+                    found += _served(file, name)
+            if found:
+                title = "LLMServingSim 2.0" if pattern == "layers.csv" else "LLMServingSim, vLLM"
+                yield Measured(title, device, "fp16" if pattern == "layers.csv" else "bf16", np.array(found), None)
+
+
+def _served(file: Path, name: str) -> Iterator[tuple[float, ...]]:
+    model, ranks = MODELS[name], int(file.parent.name.removeprefix("tp"))
+    queries, keys = model.heads * model.head_width, max(model.kv_heads, ranks) * model.head_width
+    sizes = {
+        **{"q_proj": (queries, model.width), "k_proj": (keys, model.width)},
+        **{"qkv_proj": (queries + 2 * keys, model.width), "lm_head": (model.words, model.width)},
+    }
+    if name not in EXPERTS:
+        sizes |= {"gate_proj": (model.hidden, model.width), "gate_up_proj": (2 * model.hidden, model.width)}
+    split = {"o_proj": (model.width, queries)} | ({} if name in EXPERTS else {"down_proj": (model.width, model.hidden)})
+    for row in _of(file):
+        layer = row.get("layer") or row["layer_name"]
+        tokens = float(row.get("tokens") or row["input"])
+        seconds = float(row["time_us"]) * 1e-6 if "time_us" in row else float(row["latency(ns)"]) * 1e-9
+        if layer in sizes:
+            yield tokens, sizes[layer][0] / ranks, sizes[layer][1], 1.0, seconds
+        elif layer in split:
+            yield tokens, split[layer][0], split[layer][1] / ranks, 1.0, seconds
+
+
+def neusight(root: Path) -> Iterator[Measured]:
+    """Linear layers and batched products in FP32, calls that the host timed; its M, N, K are our m, k, n."""
+    data = root / "scripts/asplos/data/dataset"
+    for op in ("linear", "bmm"):
+        every = list(_of(data / "test" / f"{op}.csv"))
+        for name, device in NEUSIGHT.items():
+            collected = data / "train/collect/linear/p2.1.0" / f"{name}.csv"
+            floor = min(float(row["Latency"]) for row in _of(collected)) * 1e-3 if collected.exists() else FLOOR_S
+            rows = [
+                (float(row["M"]), float(row["K"]), float(row["N"]), float(row["B"]), float(row["Latency"]) * 1e-3)
+                for row in every
+                if row["Device"] == name
+            ]
+            long = [row for row in rows if row[-1] >= NEUSIGHT_FROM_S]
+            yield Measured(f"NeuSight, {op}", device, "fp32", np.array(long), floor, copies=1.0)
+
+
+def _of(file: Path) -> Iterator[dict[str, str]]:
+    with file.open(encoding="utf-8", newline="") as lines:
+        yield from csv.DictReader(lines)
+
+
+# ---- Scores
+
+
+def line(one: Measured, registry: Registry) -> str:
+    """Its row of the table."""
+    hardware, file = registry.get(one.device), constants_file(registry)
+    chip = chip_of(hardware, one.precision, Coefficients.of(registry).launches())
+    group, family = ("cores" if chip.cores else "products"), family_of(hardware.architecture or "")
+    seen = family in file.families(group)
+    constants = file.without(family, [group]) if seen else file.constants
+    kernel = kernel_for("gemm", one.precision, chip)
+    m, n, k, batch, seconds = one.rows.T
+    work = kernel.work(m, n, k, batch, copies=one.copies)
+    gap = launch_s(chip, constants.products) - constants.products.start_clocks * chip.clock_s
+    predicted = kernel.predict(work, chip, constants) - gap + (one.beside_s or 0.0)
+    limit, band = kernel.regimes(work, chip, constants)
+    cells = []
+    for position in range(len(LIMITS)):
+        inside = [(limit == position) & (band == rows) for rows in range(len(BANDS) + 1)]
+        cells.append(" / ".join(_percent(predicted[rows], seconds[rows]) for rows in inside))
+    all_rows, roofline = score(predicted, seconds), score(kernel.floor_s(work, chip), seconds)
+    name = hardware.name if seen else f"**{hardware.name}**"
+    return f"| {one.source} | {name} | {all_rows.rows} | {_pair(all_rows.mape, all_rows.bias)} | " + (
+        f"{100 * roofline.mape:.1f} | {' | '.join(cells)} |"
+    )
+
+
+def _pair(error: float, bias: float) -> str:
+    return f"{100 * error:.1f} ({100 * bias:+.1f})".replace("-", "−")
+
+
+def _percent(predicted: Numbers, seconds: Numbers) -> str:
+    return f"{100 * score(predicted, seconds).mape:.1f}" if len(seconds) >= LEAST_ROWS else "–"
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    readers = {"vidur": vidur, "llmservingsim": llmservingsim, "neusight": neusight}
+    for name in readers:
+        parser.add_argument(f"--{name}", type=Path, metavar="DIR")
+    options, registry = parser.parse_args(), Registry()
+    print("| files | GPU | rows | all | roofline | " + " | ".join(f"{limit}-bound" for limit in LIMITS) + " |")
+    print("|---|---|--:|---|--:|---|---|---|")
+    for name, read in readers.items():
+        if root := getattr(options, name):
+            for one in read(root):
+                print(line(one, registry))
+
+
+if __name__ == "__main__":
+    main()
