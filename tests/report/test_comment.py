@@ -278,7 +278,8 @@ def test_the_comment_is_one_heading_and_a_list(evidence):
 def test_a_line_that_did_not_change_ranks_below_one_that_did(evidence):
     (fail, *_) = [one for one in evidence["verdicts"] if f"{one['file']}::{one['id']}" == CLAIM]
     fail["causes"].insert(0, fail["causes"][0] | {"line": 77, "text": "the clock is a quarter"})
-    place = {"path": "a", "from": "1", "to": "2", "fixes": 1, "breaks": 0, "failing": 1, "ids": [fail["nodeid"]]}
+    place = {"path": "a", "from": "1", "to": "2", "fixes": 1, "breaks": 0, "failing": 2}
+    place["ids"] = [fail["nodeid"], "golden/other.yaml::of-no-change"]
     evidence["places"] = [place | {"file": SPEC, "line": line} for line in (77, 23)]
     # a change that makes no claim fail (24) ranks its line first; one that does is told at the top, and not again
     evidence["places"].append(place | {"file": SPEC, "line": 24})
@@ -292,6 +293,10 @@ def test_a_line_that_did_not_change_ranks_below_one_that_did(evidence):
         (verdict,) = [one for _, one in page.fails if one.id == fail["id"] and one.file == fail["file"]]
         assert verdict.causes[0].line == first
         assert [one.line for one, _ in view(page).places] == lines
+    for one in evidence["places"]:
+        one["ids"] = [fail["nodeid"]]
+    changes = {"claim_changes": claim_changes([cause([CLAIM])])}
+    assert view(Page.of(Evidence.model_validate(evidence | changes))).places == []  # the change explains the claim
 
 
 def test_the_comment_is_a_third_file_and_goes_where_a_later_run_has_no_base(tmp_path, evidence):

@@ -27,7 +27,7 @@ class Claims:
     kinds: list[str]
     precisions: list[str]
     data: dict[str, Any]
-    """`columns` names the values of each of `rows`."""
+    """`columns` names the values of each of `rows`; `names` are those of the devices, by id."""
 
 
 def view(page: Page) -> Claims | None:
@@ -44,7 +44,11 @@ def view(page: Page) -> Claims | None:
         [(name, count) for name, count in flags if count],
         _distinct(v.kind for v in verdicts),
         _distinct(v.precision for v in verdicts if v.precision),
-        {"columns": list(rows[0]), "rows": [list(row.values()) for row in rows]},
+        {
+            "columns": list(rows[0]),
+            "rows": [list(row.values()) for row in rows],
+            "names": {device.id: device.name for device in page.evidence.devices},
+        },
     )
 
 

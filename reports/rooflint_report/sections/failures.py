@@ -26,7 +26,7 @@ class Failures:
     """What failed, and what would fix it."""
 
     places: list[tuple[Place, list[Witness]]]
-    """Repairs that were tried, but for those of lines whose change makes claims fail: these stand at the top."""
+    """Repairs that were tried, but for those of claims that a changed line explains: that line stands at the top."""
     problems: list[Problem]
     fails: list[tuple[str, Verdict]]
     groups: list[list[tuple[str, Verdict]]]
@@ -55,8 +55,14 @@ def view(page: Page) -> Failures | None:
     evidence = page.evidence
     if not page.fails and not evidence.problems:
         return None
-    told = {(one.cause.file, one.cause.line) for one in culprits(evidence)}
-    left = [place for place in evidence.places if (place.file, place.line) not in told]
+    blamed = culprits(evidence)
+    told = {(one.cause.file, one.cause.line) for one in blamed}
+    explained = {verdict.nodeid for one in blamed for verdict in one.verdicts}
+    left = [
+        place
+        for place in evidence.places
+        if (place.file, place.line) not in told and not explained.issuperset(place.ids)
+    ]
     changed_first = sorted(left, key=lambda place: is_unchanged(place, evidence))
     places = [(place, witnesses(place, page.fails)) for place in changed_first]
     anchors = {verdict.nodeid: anchor for anchor, verdict in page.fails}

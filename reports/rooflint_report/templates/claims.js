@@ -54,7 +54,7 @@ document.addEventListener("DOMContentLoaded", () => {
     const device = element("td");
     device.append(claim.sheet ? link(claim.device, `#${claim.sheet}`) : claim.device);
     made.append(mark, name, device);
-    const slack = claim.slack === null ? "" : claim.slack.toFixed(2);
+    const slack = claim.slack === null ? "" : claim.slack.toFixed(2).replace("-0.00", "0.00");
     for (const text of [claim.expected, claim.obtained, claim.ratioText, slack]) made.append(element("td", text));
     const source = element("td");
     source.append(element("span", claim.document, { title: claim.document }));
@@ -101,7 +101,11 @@ document.addEventListener("DOMContentLoaded", () => {
     return asked;
   };
   const chooses = (asked) => {
-    const terms = (asked.get("q") ?? "").toLowerCase().split(/\s+/).filter(Boolean);
+    const terms = (asked.get("q") ?? "").toLowerCase().match(/"[^"]*"|\S+/g) ?? [];
+    const has = (claim, term) => {
+      const whole = /^"(.+)"$/.exec(term);  // in quotes, no part of another word: "nvidia/a100"
+      return whole ? ` ${claim.words} `.includes(` ${whole[1]} `) : claim.words.includes(term.replaceAll('"', ""));
+    };
     const outcomes = asked.getAll("outcome");
     const only = asked.getAll("only");
     const same = (name) => !asked.get(name) || ((claim) => claim[name] === asked.get(name));
@@ -109,7 +113,7 @@ document.addEventListener("DOMContentLoaded", () => {
     return (claim) => (!outcomes.length || outcomes.includes(claim.outcome))
       && only.every((flag) => claim.flags.includes(flag))
       && tests.every((test) => test(claim))
-      && terms.every((term) => claim.words.includes(term));
+      && terms.every((term) => has(claim, term));
   };
   const collator = new Intl.Collator("en", { numeric: true });
   const compares = (name) => {
@@ -170,9 +174,11 @@ document.addEventListener("DOMContentLoaded", () => {
 
   let reading = null;
   const read = () => reading ??= (async () => {
-    const { columns, rows } = await unpacked("claims-data");
+    const { columns, rows, names } = await unpacked("claims-data");
     claims = rows.map((values) => Object.fromEntries(columns.map((name, at) => [name, values[at]])));
-    for (const claim of claims) claim.words = SEARCHED.map((name) => claim[name]).join(" ").toLowerCase();
+    for (const claim of claims) {
+      claim.words = [...SEARCHED.map((name) => claim[name]), names[claim.device]].join(" ").toLowerCase();
+    }
     form.hidden = scroll.hidden = false;
     restore(asks() ?? new URLSearchParams());
   })();
@@ -237,7 +243,7 @@ document.addEventListener("DOMContentLoaded", () => {
   };
   document.addEventListener("keydown", (event) => {
     const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName) && event.target.type !== "checkbox";
-    if (event.key === "Escape" && event.target === search) { search.value = ""; changed(); }
+    if (event.key === "Escape" && event.target === search) { search.value = ""; changed(); search.blur(); }
     if (typing || keys.open || event.ctrlKey || event.metaKey || event.altKey || !Object.hasOwn(onKey, event.key)) return;
     event.preventDefault();
     onKey[event.key]();

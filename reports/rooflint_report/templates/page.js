@@ -79,7 +79,7 @@
 
     let closed = [];
     window.addEventListener("beforeprint", () => {
-      closed = all(".card details:not([open]), .alike:not([open])");  // of all else, what was not opened is not printed
+      closed = all("article.card details:not([open])").filter((one) => !one.closest(".alike"));  // a row is enough of those alike
       for (const element of closed) element.open = true;
     });
     window.addEventListener("afterprint", () => { for (const element of closed) element.open = false; });
