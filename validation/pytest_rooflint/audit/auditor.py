@@ -31,13 +31,14 @@ from pytest_rooflint.audit.rows import (
     Cell,
     Row,
     in_unit,
+    is_beside,
     merged_with,
     named_by,
     of_number,
     stated_by,
     with_tensor_rows,
 )
-from pytest_rooflint.audit.shared import consistent, parts_of, table_wide, with_digits_of_columns
+from pytest_rooflint.audit.shared import consistent, of_something_else, parts_of, table_wide, with_digits_of_columns
 from pytest_rooflint.audit.tables import PYTHON, read
 from pytest_rooflint.audit.unlabelled import presumed
 from rooflint.base.errors import refuse
@@ -60,6 +61,8 @@ _TOTALS = frozenset({"peak", "bandwidth", "capacity", "tdp", "count"})
 """Quantities of which a system has as much as its devices together."""
 _IN_BITS = frozenset({"bandwidth", "bus", "capacity"})
 """Quantities of which eight times as much may also be a figure in bits."""
+UNSTATED = ("TFLOP/s", "GFLOP/s")
+"""Units of a column of peaks that names none."""
 #: Precisions whose rates specs do not give as tables do: address arithmetic, packed integers.
 _UNCHECKED = frozenset({"int32", "int16", "int64"})
 
@@ -96,12 +99,13 @@ class Auditor:
         known = {name: replace(column, commas=meant) for name, column in known.items()}
         known = {name: with_tensor_rows(column, rows) for name, column in known.items()}
         known = {name: self._with_precision(column, rows, known) for name, column in known.items()}
+        known = {name: self._with_unit(column, rows, known) for name, column in known.items()}
         read_off = [one for row in rows for one in self._figures(row, known, file)]
         figures = with_digits_of_columns(one for one in read_off if isinstance(one, FigureOfTable))
         once = {one.key: one for one in reversed(figures)}
         others = [one for one in read_off if isinstance(one, Finding)]
         ignored = _ignored([name for name in names if name not in known and name not in self.mapping], rows, file)
-        judged = table_wide(self._judged(list(once.values()), file), self._has_sparse)
+        judged = of_something_else(table_wide(self._judged(list(once.values()), file), self._has_sparse))
         findings = [*judged, *others, *ignored]
         return sorted(findings, key=lambda one: (one.line, names.index(one.column)))
 
@@ -146,6 +150,26 @@ class Auditor:
                     figures.append((number, self.names.meaning(named.text).devices))
         return replace(column, presumed=presumed(figures, self.identifier, column.unit or "", column.vector))
 
+    def _with_unit(self, column: Column, rows: Sequence[Row], known: Mapping[str, Column]) -> Column:
+        """A column of peaks that names no unit, with giga where more of its figures are right in giga than in tera."""
+        if column.role != "peak" or column.unit:
+            return column
+        hits: Counter[str] = Counter()
+        for row in rows:
+            cell, named = row.get(column.name), named_by(row, known)
+            context = stated_by(row, known)
+            stated = merged_with(column, context)
+            if cell is None or named is None or context.unit:
+                continue
+            precisions = (stated.precision,) if stated.precision else column.presumed
+            asked = [Asked("peak", precision, None, stated.vector, stated.sparse) for precision in precisions]
+            for unit in UNSTATED:
+                with suppress(NumberError):
+                    number, _ = printed(cell.text, replace(stated, unit=unit))
+                    devices = self.names.meaning(named.text).devices
+                    hits[unit] += any(self.identifier.agreeing(number, one, dev) for one in asked for dev in devices)
+        return replace(column, unit=UNSTATED[1]) if hits[UNSTATED[1]] > hits[UNSTATED[0]] else column
+
     # ---- from cells to figures
 
     def _figures(self, row: Row, known: Mapping[str, Column], file: Path) -> Iterator[FigureOfTable | Finding]:
@@ -161,7 +185,7 @@ class Auditor:
             if column.role in QUANTITIES and name in row and not has_no_value(row[name].text):
                 for text, sparse in parts(row[name].text, column):
                     own = column if sparse is None or column.role != "peak" else replace(column, sparse=sparse)
-                    own = replace(own, vector=True) if any(other in row for other in own.beside) else own
+                    own = replace(own, vector=True) if is_beside(row, own) else own
                     cell, unit = replace(row[name], text=text), context.unit if name in of_unit else None
                     yield self._figure(cell, own, context, unit, named.text, meaning, file)
 
@@ -402,7 +426,8 @@ def _is_of_several(explanations: Iterable[Explanation]) -> bool:
 def _less_the_drivers_share(one: FigureOfTable, fitting: Iterable[Sequence[Figure]]) -> Figure | None:
     """The capacity of which a number is what a driver leaves: 79.25 GiB of 80, 46068 MiB of 48 GiB."""
     digits, mebibytes = one.number.text.partition(".")[2][:1], one.number.value / 2**20
-    is_of_driver = mebibytes.is_integer() and mebibytes % 1024 != 0
+    is_of_driver = one.number.value.is_integer() and (mebibytes % 1024 != 0 if mebibytes.is_integer() else not digits)
+    is_of_driver &= one.number.value % 1e6 != 0
     if one.asked.quantity != "capacity" or not (digits.isdigit() or is_of_driver):
         return None
     least = DRIVER_LEAVES * (1 - ECC) if is_of_driver else DRIVER_LEAVES

@@ -92,9 +92,21 @@ _MEASURED = frozenset(
     {
         *("achieved", "measured", "actual", "mfu", "efficiency", "utilization", "utilisation", "util", "ratio"),
         *("factor", "speedup", "seconds", "ms", "us", "latency", "time", "throughput", "weights", "weight", "loss"),
+        *("stream", "sustained", "effective", "observed", "empirical", "practical", "realistic", "attained"),
+        *("idle", "avg", "average", "mean", "bench", "benchmark", "tokens", "score", "overhead"),
     }
 )
 """Words of what is measured or of a share: figures that specs do not have."""
+_DIMENSIONS = frozenset(
+    {"size", "width", "height", "depth", "length", "count", "num", "number", "registers", "register", "lanes"}
+)
+"""Words of how a unit is built, which names of precisions stand beside as well: `fp16.vector_width`."""
+_GENERIC = frozenset(
+    {"value", "size", "peak", "max", "theoretical", "amount", "total", "spec", "nominal", "rated", "default"}
+    | {"base", "boost", "turbo", "hbm", "vram", "device", "gpu"}
+)
+"""Words of a field that leaves to its record what it is: `memory.size`, `clock.boost`."""
+_NESTED = re.compile(r"(?<=[A-Za-z0-9_)])\.(?=[A-Za-z_])")
 _DESCRIBED = frozenset(
     {"generation", "gen", "version", "ver", "revision", "type", "vendor", "manufacturer", "support", "supported"}
 )
@@ -107,6 +119,10 @@ _UNRATED = frozenset({"salu", "scalar", "sfu", "rt", "raytracing", "texture", "t
 """Words of units whose rates specs do not have: `peak_salu_gops`, `RT Core TFLOPS`."""
 _HOST = frozenset({"host", "system", "sys", "cpu"})
 """Words of the machine around a device: its memory is not the device's."""
+_RUNNING = frozenset(
+    {"train", "training", "inference", "load", "sleep", "min", "minimum", "supply", "psu", "recommended"}
+)
+"""Words of a power that is not the one that a device is rated at."""
 _LEFT = frozenset(
     {
         "usable",
@@ -158,19 +174,27 @@ class _Rule:
 #: The first rule that fits decides.
 _RULES = (
     _Rule(
-        "clock", frozenset({"clock", "freq", "frequency"}), frozenset({"MHz", "GHz", "Hz"}), {"memory", "mem"} | _PER
+        "clock",
+        frozenset({"clock", "freq", "frequency"}),
+        frozenset({"MHz", "GHz", "Hz"}),
+        {"memory", "mem"} | _PER | _HOST,
     ),
     _Rule("link", frozenset({"nvlink", "xgmi"}), frozenset(), _ONE_WAY | {"links", "lanes"}),
     _Rule("bandwidth", frozenset({"bw", "bandwidth", "bandwith"}), _BANDWIDTHS, _CACHES | _LINKS | _HOST),
     _Rule("bus", frozenset({"bus", "interface"}), frozenset({"bit"}), _LINKS),
-    _Rule("tdp", frozenset({"tdp", "tgp", "tbp", "power", "watt", "watts"}), frozenset({"W", "kW"}), _PER - {"w"}),
+    _Rule(
+        "tdp",
+        frozenset({"tdp", "tgp", "tbp", "power", "watt", "watts"}),
+        frozenset({"W", "kW"}),
+        _PER - {"w"} | _HOST | _RUNNING,
+    ),
     _Rule(
         "capacity",
         frozenset({"vram", "memory", "capacity", "hbm", "dram"}),
         _CAPACITIES,
         _CACHES | _HOST | _LEFT | {"clock", "type"},
     ),
-    _Rule("peak", frozenset({"peak", "flops", "compute"}), _RATES, _PER | {"capability"}),
+    _Rule("peak", frozenset({"peak", "flops", "compute"}), _RATES, _PER | _HOST | _DIMENSIONS | {"capability"}),
 )
 
 
@@ -278,8 +302,8 @@ def guessed(name: str) -> Column | None:
     repeated = _REPEATED.search(name)
     if about_row := _about_row(_words(name[: repeated.start()]) if repeated else words, unit):
         return Column(name, about_row)
-    role = _role(words, title, unit)
-    if role is None or repeated:  # nobody can tell which of the columns is what
+    role = _role(words, title, unit) if _is_said_by_itself(name) else None
+    if role is None or repeated or ("per" in words and role != "rate"):  # nobody can tell which of the columns is what
         return None
     if role == "link" and not (unit or {"bw", "bandwidth"} & set(words)):  # a generation: NVLink 4
         return None
@@ -289,6 +313,27 @@ def guessed(name: str) -> Column | None:
     if (column.precision, column.vector) == ("fp32", False):  # of units without FP32, it is what they round FP32 to
         column = replace(column, either="tf32")
     return column if role != "count" or column.subject else None
+
+
+def _is_said_by_itself(name: str) -> bool:
+    """Whether a nested name ends in what the figure is; `compute.core.width` is no peak for being below `compute`."""
+    *around, own = _NESTED.split(name)
+    return not around or _is_generic(own) or guessed(own) is not None
+
+
+def _is_generic(name: str) -> bool:
+    """Whether the name of a field leaves to its record what the figure is."""
+    return set(_words(name)) <= _GENERIC or is_mere_precision(name)
+
+
+def is_about_links(name: str) -> bool:
+    """Whether a name is about what connects devices, or about caches: a bandwidth below it is not the memory's."""
+    return bool((_LINKS | _CACHES) & set(_words(name)))
+
+
+def is_total(name: str) -> bool:
+    """Whether a column may hold what several devices have together: `total_vram_gb`."""
+    return bool({"total", "aggregate", "aggregated", "combined", "cluster", "node"} & set(_words(name)))
 
 
 def _of_values(words: list[str]) -> list[str]:
@@ -359,7 +404,7 @@ def _role(words: list[str], title: str, unit: str | None) -> str | None:
     for rule in _RULES:
         if (rule.words & has or unit in rule.units) and not rule.spoilt & has:
             return rule.role
-    return "peak" if _precision(words) else None
+    return "peak" if _precision(words) and not (_DIMENSIONS | _HOST) & has else None
 
 
 def _subject(role: str, title: str) -> str | None:

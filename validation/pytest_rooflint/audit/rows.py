@@ -52,6 +52,11 @@ def with_tensor_rows(column: Column, rows: Iterable[Row]) -> Column:
     return replace(column, beside=tuple({precision for precision, vector, _ in said if precision and vector is False}))
 
 
+def is_beside(row: Row, column: Column) -> bool:
+    """Whether a row has, beside a plain peak, one of tensor cores that differs from it."""
+    return any(other in row and row[other].text != row[column.name].text for other in column.beside)
+
+
 def stated_by(row: Row, known: Mapping[str, Column]) -> Column:
     """What a row states for all its figures: precision, lanes, sparsity, unit."""
     context = Column("", "peak")

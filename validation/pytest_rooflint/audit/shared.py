@@ -1,13 +1,15 @@
 """What wrong figures have in common: one cause for those of a name, of a column, or of a row copied from another."""
 
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from pytest_rooflint.audit.account import Finding
+from pytest_rooflint.audit.columns import is_total
 from pytest_rooflint.audit.findings import FigureOfTable
-from rooflint.diagnosis.figures import FLOOR, Explanation, Printed
+from rooflint.diagnosis.figures import COARSEST, FLOOR, Explanation, Printed
 
 MANY = 3
 """Number of wrong figures that are explained together."""
@@ -17,6 +19,10 @@ _SETTLED = frozenset({"right", "rounded", "disputed", "ambiguous"})
 _POINT_ZERO = re.compile(r"(\d+)\.(0+)(?:\s*[A-Za-z][A-Za-z/]*)?")
 """A number without decimals, as programs write it, and its unit."""
 SPARSE = "sparse for dense"
+FAR = 32
+"""Factor from which on a figure without a known cause is not one of the device."""
+TWO = 2
+"""Devices that a total is of at least."""
 LONG = 3
 """Digits before the point with which `.0` does not count by itself."""
 
@@ -159,3 +165,42 @@ def _without_zeros(one: FigureOfTable) -> FigureOfTable:
         return one
     step = one.number.step * 10 ** len(zeros[2])
     return replace(one, number=Printed(one.number.value, step, one.number.text))
+
+
+# ---- of something else
+
+
+def of_something_else(findings: Iterable[Finding]) -> list[Finding]:
+    """The findings; a wrong figure that is hardly one of the device is not checked.
+
+    These are columns with many figures of one device, which are measurements, totals of several devices, and
+    figures that are far from any of the device for no known cause.
+    """
+    listed = list(findings)
+    columns: dict[tuple[str, str, str], list[Finding]] = defaultdict(list)
+    for one in listed:
+        columns[one.device, one.quantity, one.column].append(one)
+    measured = {
+        key: f"{len({one.printed for one in found})} figures of one device in this column; taken for measurements"
+        for key, found in columns.items()
+        if len({one.printed for one in found}) > MANY
+        and MANY * sum(one.status in _SETTLED for one in found) < len(found)
+    }
+    return [
+        replace(one, status="not checked", note=note, explanations=())
+        if one.is_wrong and (note := measured.get((one.device, one.quantity, one.column)) or _is_far(one))
+        else one
+        for one in listed
+    ]
+
+
+def _is_far(finding: Finding) -> str:
+    """Why a wrong figure is taken for one of something else; empty where it is not."""
+    ratio = finding.ratio or 1.0
+    if is_total(finding.column) and ratio > TWO - FLOOR and abs(ratio / round(ratio) - 1) <= FLOOR:
+        return f"a total of {round(ratio)} devices"
+    thousands = math.log(ratio, 1000)
+    is_prefixed = round(thousands) and abs(1000 ** (thousands - round(thousands)) - 1) <= COARSEST
+    if not finding.explanations and not is_prefixed and not 1 / FAR < ratio < FAR:
+        return f"{finding.ratio_text} of the device's figure for no known cause; taken for a figure of something else"
+    return ""

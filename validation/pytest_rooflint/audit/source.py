@@ -16,7 +16,7 @@ from itertools import count, islice
 from pathlib import Path
 
 from pytest_rooflint.audit.arithmetic import Arithmetic, Number
-from pytest_rooflint.audit.columns import guessed, is_device_word, is_mere_precision
+from pytest_rooflint.audit.columns import guessed, is_about_links, is_device_word, is_mere_precision
 from pytest_rooflint.audit.rows import NAME, Cell, IsDevice, Row
 from rooflint.base.errors import refuse
 
@@ -67,7 +67,7 @@ class _Place:
     @property
     def column(self) -> str:
         """The names that say what the figure is; those around the device where the ones below it do not."""
-        below = ".".join(self.below)
+        below = ".".join([*[label for label in self.above if is_about_links(label)][-1:], *self.below])
         if self.below and not is_mere_precision(below):
             return below
         telling = [label for label in self.above if guessed(label)]
