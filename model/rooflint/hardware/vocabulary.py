@@ -160,6 +160,7 @@ def counted(given: Sequence[str]) -> tuple[tuple[str, ...], int]:
     devices of a system are SXM modules, unless its name says otherwise.
     """
     times, named, left = 0, 1, []
+    given = [word for word in given if word != "rack" or not any(map(_SYSTEM.fullmatch, given))]
     for word in given:
         several, system = _TIMES.fullmatch(word), _SYSTEM.fullmatch(word)
         if several and (several[1] or word == given[0] or word in _IN_A_NODE):

@@ -104,7 +104,7 @@ def test_a_number_beyond_all_bounds_ends_in_a_finding(audited, text):
 # ---- columns
 
 
-@pytest.mark.parametrize("name", ["GFLOPS32/W", "TFLOPS/W", "TFLOPS/$", "SIMDs per CU", "FP16 per watt"])
+@pytest.mark.parametrize("name", ["GFLOPS32/W", "TFLOPS/W", "TFLOPS/$", "SIMDs per CU", "bytes_per_cycle"])
 def test_efficiencies_prices_and_shares_are_no_peaks(name):
     assert guessed(name) is None
 
@@ -377,9 +377,9 @@ def test_a_column_is_what_its_name_says(name, role, precision, unit):
         "gflops_per_watt",
         "price",
         "mem_clock_mhz",
-        "NVLink unidirectional (GB/s)",
-        "NVLink BW per direction",
-        "NVLink",
+        *("NVLink unidirectional (GB/s)", "NVLink BW per direction", "NVLink"),
+        *("compute_cap", "Compute capacity", "stream_bandwidth_gbps", "max_grid_fp64", "cpu.base_clock_ghz"),
+        *("compute.core.sublanes", "fp16.vector_width", "train_power_w"),
     ],
 )
 def test_a_column_of_something_else_is_left_alone(name):

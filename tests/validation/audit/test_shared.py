@@ -120,3 +120,48 @@ def test_what_may_be_sparse_is_not_called_doubled_because_other_figures_are(audi
     table = "device,fp16 tensor tflops,fp32 cuda tflops,fp16 cuda tflops\n"
     findings = audited(f"{table}H100 SXM5,1979,133.8,267.6\n")
     assert [one.explanations[0].error for one in findings] == ["sparse for dense", *["op counted twice"] * 2]
+
+
+# ---- figures of something else
+
+
+def test_many_figures_of_one_device_in_a_column_are_measurements(audited):
+    runs = "".join(f"H100 SXM5,{tflops}\n" for tflops in (101, 202, 404, 606))
+    findings = audited("device,bf16_tflops\n" + runs + "A100 SXM4 80GB,156\n")
+    assert [one.status for one in findings] == ["not checked"] * 4 + ["wrong"]
+    assert findings[0].note == "4 figures of one device in this column; taken for measurements"
+
+
+def test_a_column_of_totals_may_hold_those_of_several_devices(audited):
+    findings = audited("device,total_vram_gb\nA100 SXM4 80GB,640\nH100 SXM5,81\nH100 NVL,94\n")
+    assert [(one.status, one.note) for one in findings][:1] == [("not checked", "a total of 8 devices")]
+    assert [one.status for one in findings][1:] == ["wrong", "right"]
+
+
+def test_a_figure_without_a_unit_that_is_far_from_the_devices_own_is_of_something_else(audited):
+    findings = audited("device,bandwidth\nA100 SXM4 80GB,48.6\n")
+    assert [one.status for one in findings] == ["not checked"]
+    assert findings[0].note.endswith("of the device's figure for no known cause; taken for a figure of something else")
+    assert [one.status for one in audited("device,bandwidth (GB/s)\nA100 SXM4 80GB,48.6\n")] == ["wrong"]
+
+
+def test_a_column_of_peaks_without_a_unit_is_in_giga_where_its_figures_are(audited):
+    findings = audited("device,fp32_flops\nA100 SXM4 80GB,19490\nT4,8141\nH100 SXM5,6691\n")
+    assert [one.status for one in findings] == ["right", "right", "wrong"]
+    assert findings[2].printed == "6.691 TFLOP/s"
+
+
+def test_a_plain_peak_that_repeats_that_of_tensor_cores_in_its_row_is_theirs(audited):
+    header = "device,peak_fp16_tflops,peak_fp16_tensor_tflops\n"
+    assert [one.status for one in audited(header + "T4,65,65\n")] == ["right", "right"]
+    assert [one.status for one in audited(header + "T4,16.3,65\nL4,60,121\n")] == ["right", "right", "wrong", "right"]
+
+
+def test_the_type_of_a_gpu_is_its_name_where_no_other_column_is(audited):
+    assert [one.device for one in audited("GPU Type,vram_gb\nT4,16\n")] == ["T4"]
+    assert [one.device for one in audited("device_type,gpu,vram_gb\ncuda,T4,16\n")] == ["T4"]
+
+
+def test_megabytes_that_a_driver_reports_in_binary_are_disputed(audited):
+    findings = audited("device,Memory size (MB)\nT4,15110\nTitan RTX,24220\nH100 SXM5,70000\n")
+    assert [one.status for one in findings] == ["disputed", "disputed", "wrong"]

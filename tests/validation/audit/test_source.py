@@ -40,6 +40,11 @@ def figures(source, tmp_path):
             [("A100", "tflops", "312"), ("A100", "bw_gbs", "2039")],
         ),
         ("# A100\ntflops = 312\nbw_gbs = 3350  # H100", [("A100", "tflops", "312"), ("H100", "bw_gbs", "3350")]),
+        (  # a comment on a line that names no device leaves it to the comment above
+            "# A100\ntflops = 312  # dense\nbw_gbs = 2039",
+            [("A100", "tflops", "312"), ("A100", "bw_gbs", "2039")],
+        ),
+        ("LINKS = {'nvlink_5': {'bandwidth_gb_s': 900}}  # h100", [("h100", "nvlink_5.bandwidth_gb_s", "900")]),
         ("tflops = 312  # A100\nbw_gbs = 3350", [("A100", "tflops", "312")]),
         ("FLOPS = {'h100': {'bf16': 989e12}}", [("h100", "FLOPS.bf16", "989e12")]),
         ("FLOPS = {'h100': {torch.bfloat16: 989e12}}", [("h100", "FLOPS.bfloat16", "989e12")]),

@@ -152,7 +152,7 @@ class Auditor:
 
     def _with_unit(self, column: Column, rows: Sequence[Row], known: Mapping[str, Column]) -> Column:
         """A column of peaks that names no unit, with giga where more of its figures are right in giga than in tera."""
-        if column.role != "peak" or column.unit:
+        if column.role != "peak" or column.unit not in (None, "FLOP/s"):
             return column
         hits: Counter[str] = Counter()
         for row in rows:
@@ -425,15 +425,16 @@ def _is_of_several(explanations: Iterable[Explanation]) -> bool:
 
 def _less_the_drivers_share(one: FigureOfTable, fitting: Iterable[Sequence[Figure]]) -> Figure | None:
     """The capacity of which a number is what a driver leaves: 79.25 GiB of 80, 46068 MiB of 48 GiB."""
-    digits, mebibytes = one.number.text.partition(".")[2][:1], one.number.value / 2**20
-    is_of_driver = one.number.value.is_integer() and (mebibytes % 1024 != 0 if mebibytes.is_integer() else not digits)
-    is_of_driver &= one.number.value % 1e6 != 0
+    digits, value = one.number.text.partition(".")[2][:1], one.number.value
+    is_of_driver = value % 2**30 != 0 and (value % 2**20 == 0 or (value.is_integer() and value % 1e6 != 0))
+    if value % 1e6 == 0 and value % 1e9:  # 15110 MB of a driver that counts in MiB
+        is_of_driver, value = True, value / 1e6 * 2**20
     if one.asked.quantity != "capacity" or not (digits.isdigit() or is_of_driver):
         return None
     least = DRIVER_LEAVES * (1 - ECC) if is_of_driver else DRIVER_LEAVES
     for figure in (figure for figures in fitting for figure in figures):
         nominal = (figure.value * 2**30 / 1e9, figure.value)[: 1 if is_of_driver else 2]
-        if any(least <= one.number.value / installed < 1 for installed in nominal):
+        if any(least <= value / installed < 1 for installed in nominal):
             return figure
     return None
 

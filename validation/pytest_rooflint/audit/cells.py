@@ -57,7 +57,7 @@ BASE = 1e9
 
 #: (number, unit) by quantity: a bare number below the first is taken to be in that unit.
 _BARE: dict[str, tuple[tuple[float, str], ...]] = {
-    "peak": ((1e8, "TFLOP/s"), (math.inf, "FLOP/s")),
+    "peak": ((3e4, "TFLOP/s"), (1e8, "GFLOP/s"), (math.inf, "FLOP/s")),
     "link": ((20, "TB/s"), (1e8, "GB/s"), (math.inf, "B/s")),
     "bandwidth": ((20, "TB/s"), (1e8, "GB/s"), (math.inf, "B/s")),
     "capacity": ((1e5, "GB"), (math.inf, "B")),
@@ -185,7 +185,7 @@ def _stated(column: Column, unit: str | None, value: float) -> str | None:
     stated = column.unit or unit
     if column.role in _BASES and value >= BASE:
         return None
-    if stated == "FLOP/s" and value < _BARE["peak"][0][0]:  # `peak_flops: 989.5` says what is counted, and no prefix
+    if stated == "FLOP/s" and value < _BARE["peak"][1][0]:  # `peak_flops: 989.5` says what is counted, and no prefix
         return None
     if column.role == "capacity" and stated == "MB" and value % 1024 == 0:  # 32768 is 32 GiB
         return "MiB"

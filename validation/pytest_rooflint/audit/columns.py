@@ -1,7 +1,7 @@
 """Columns of a table: their meaning, from the name or from `--map`."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
@@ -63,7 +63,7 @@ _UNIT_SPELLINGS = {
 UNIT_WORDS = {word: unit for unit, words in _UNIT_SPELLINGS.items() for word in words.split()}
 
 _DEVICE = {"device", "gpu", "name", "chip", "model", "accelerator", "hardware", "sku", "product", "card", "processor"}
-_SPELT_OUT = frozenset({"id", "display", "full", "short", "marketing", "official"})
+_SPELT_OUT = frozenset({"id", "display", "full", "short", "marketing", "official", "type"})
 """Words beside that of a device in the name of a column: `display_name`, `gpu id`."""
 _SEVERAL = frozenset({"gpus", "tpus", "npus", "accelerators", "devices", "cards", "chips"})
 _NUMBERED = frozenset({"num", "number", "no", "nr", "n", "of", "count", "qty", "quantity"})
@@ -81,10 +81,13 @@ _CAPACITIES = frozenset({"GB", "GiB", "TB"})
 _RATES = frozenset({"TFLOP/s", "GFLOP/s", "PFLOP/s", "TOP/s", "GOP/s", "POP/s", "FLOP/s"})
 _CACHES = frozenset({"l1", "l2", "l3", "llc", "cache", "sram", "smem", "lds", "shared", "register", "registers"})
 _LINKS = frozenset(
-    {"nvlink", "pcie", "interconnect", "network", "net", "link", "ici", "fabric", "infiniband", "ethernet"}
+    {"nvlink", "pcie", "interconnect", "network", "networking", "net", "nic", "link", "ici", "fabric"}
+    | {"infiniband", "ethernet"}
 )
 _ONE_WAY = frozenset({"unidirectional", "uni", "unidir", "oneway", "direction", "way"})
 _PER = frozenset({"per", "efficiency", "w"})
+_CAPABILITY = frozenset({"capability", "capabilities", "cap", "cc"})
+"""Words of a version of what a device can do: `compute_cap`."""
 _OPS = frozenset({"flop", "flops", "op", "ops", "mac", "macs", "fma"})
 _VECTOR = frozenset({"vector", "simd", "shader", "valu"})
 _MATRIX = frozenset({"tensor", "matrix", "tc", "mma", "wmma", "mfma"})
@@ -94,13 +97,15 @@ _MEASURED = frozenset(
         *("factor", "speedup", "seconds", "ms", "us", "latency", "time", "throughput", "weights", "weight", "loss"),
         *("stream", "sustained", "effective", "observed", "empirical", "practical", "realistic", "attained"),
         *("idle", "avg", "average", "mean", "bench", "benchmark", "tokens", "score", "overhead"),
+        *("elbow", "knee", "ridge", "balance", "intensity"),
     }
 )
 """Words of what is measured or of a share: figures that specs do not have."""
 _DIMENSIONS = frozenset(
     {"size", "width", "height", "depth", "length", "count", "num", "number", "registers", "register", "lanes"}
+    | {"grid", "block", "blocks", "tile", "batch", "threads", "warps"}
 )
-"""Words of how a unit is built, which names of precisions stand beside as well: `fp16.vector_width`."""
+"""Words of how units are built and programs are cut, beside names of precisions as well: `fp16.vector_width`."""
 _GENERIC = frozenset(
     {"value", "size", "peak", "max", "theoretical", "amount", "total", "spec", "nominal", "rated", "default"}
     | {"base", "boost", "turbo", "hbm", "vram", "device", "gpu"}
@@ -117,7 +122,7 @@ _PARTS = frozenset(
 """Words of parts whose number specs do not have: `Memory controllers`, `L2 slices`."""
 _UNRATED = frozenset({"salu", "scalar", "sfu", "rt", "raytracing", "texture", "texel", "pixel"})
 """Words of units whose rates specs do not have: `peak_salu_gops`, `RT Core TFLOPS`."""
-_HOST = frozenset({"host", "system", "sys", "cpu"})
+_HOST = frozenset({"host", "system", "sys", "cpu", "storage", "nvme", "ssd", "disk"})
 """Words of the machine around a device: its memory is not the device's."""
 _RUNNING = frozenset(
     {"train", "training", "inference", "load", "sleep", "min", "minimum", "supply", "psu", "recommended"}
@@ -192,9 +197,9 @@ _RULES = (
         "capacity",
         frozenset({"vram", "memory", "capacity", "hbm", "dram"}),
         _CAPACITIES,
-        _CACHES | _HOST | _LEFT | {"clock", "type"},
+        _CACHES | _HOST | _LEFT | {"clock", "type", "compute"},
     ),
-    _Rule("peak", frozenset({"peak", "flops", "compute"}), _RATES, _PER | _HOST | _DIMENSIONS | {"capability"}),
+    _Rule("peak", frozenset({"peak", "flops", "compute"}), _RATES, _PER | _HOST | _DIMENSIONS | _CAPABILITY),
 )
 
 
@@ -295,7 +300,8 @@ def guessed(name: str) -> Column | None:
     words = _of_values(_words(plain))
     title = " ".join(words)
     unit = _unit(plain, words) or next((UNIT_WORDS.get(word) for word in words[-1:] if words != _words(plain)), None)
-    if (_MEASURED | _DESCRIBED | _PARTS | _UNRATED) & set(words) or _PER_PART.search(name) or _is_ratio(words):
+    is_elsewhere = (_MEASURED | _DESCRIBED | _PARTS | _UNRATED) & set(words) or _PER_PART.search(name)
+    if (is_elsewhere and not _names_devices(words)) or _is_ratio(words):
         return None
     if re.search(r"/\s*(w|watts?|\$|usd)\b", name.lower()) or ("per" in words and not {"clk", "cycle"} & set(words)):
         return None  # an efficiency or a price
@@ -318,12 +324,8 @@ def guessed(name: str) -> Column | None:
 def _is_said_by_itself(name: str) -> bool:
     """Whether a nested name ends in what the figure is; `compute.core.width` is no peak for being below `compute`."""
     *around, own = _NESTED.split(name)
-    return not around or _is_generic(own) or guessed(own) is not None
-
-
-def _is_generic(name: str) -> bool:
-    """Whether the name of a field leaves to its record what the figure is."""
-    return set(_words(name)) <= _GENERIC or is_mere_precision(name)
+    leaves_it_open = set(_words(own)) <= _GENERIC or is_mere_precision(own)
+    return not around or leaves_it_open or guessed(own) is not None
 
 
 def is_about_links(name: str) -> bool:
@@ -376,7 +378,7 @@ def remarked(column: Column, remark: str) -> Column:
 
 def _about_row(words: list[str], unit: str | None) -> str | None:
     """The role of a column that says something about its row: device, their number, precision, unit or sparsity."""
-    if words and set(words) <= _DEVICE | _SPELT_OUT and set(words) & _DEVICE and words != ["id"] and len(words) <= 3:
+    if _names_devices(words):
         return "device"
     if _is_number(set(words)) and not unit:
         return "number"
@@ -387,6 +389,11 @@ def _about_row(words: list[str], unit: str | None) -> str | None:
     if {"sparsity", "sparse"} & set(words) and not unit and not _precision(words) and "peak" not in words:
         return "sparsity"
     return None
+
+
+def _names_devices(words: Sequence[str]) -> bool:
+    """Whether a column holds the names of devices: `GPU`, `display_name`, `GPU Type`."""
+    return 0 < len(words) <= 3 and set(words) <= _DEVICE | _SPELT_OUT and bool(set(words) & _DEVICE)
 
 
 def _is_number(words: Set[str]) -> bool:
@@ -401,6 +408,8 @@ def _role(words: list[str], title: str, unit: str | None) -> str | None:
         return "rate"
     if any(f" {counted} " in f" {title} " for counted in _COUNTED) and not unit:
         return "count"
+    if not unit and has == {"compute", "capacity"}:  # a compute capability
+        return None
     for rule in _RULES:
         if (rule.words & has or unit in rule.units) and not rule.spoilt & has:
             return rule.role

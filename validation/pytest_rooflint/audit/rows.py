@@ -34,7 +34,8 @@ IsDevice = Callable[[str], bool]
 
 def named_by(row: Row, known: Mapping[str, Column]) -> Cell | None:
     """The cell of a row that names its device."""
-    return next((row[name] for name, column in known.items() if column.role == "device" and name in row), None)
+    naming = [name for name, column in known.items() if column.role == "device" and name in row]
+    return row[min(naming, key=lambda name: "type" in name.lower())] if naming else None
 
 
 def of_number(meaning: Meaning, row: Row, known: Mapping[str, Column]) -> Meaning:

@@ -174,7 +174,7 @@ def of_something_else(findings: Iterable[Finding]) -> list[Finding]:
     """The findings; a wrong figure that is hardly one of the device is not checked.
 
     These are columns with many figures of one device, which are measurements, totals of several devices, and
-    figures that are far from any of the device for no known cause.
+    figures without a unit that are far from any of the device for no known cause.
     """
     listed = list(findings)
     columns: dict[tuple[str, str, str], list[Finding]] = defaultdict(list)
@@ -201,6 +201,7 @@ def _is_far(finding: Finding) -> str:
         return f"a total of {round(ratio)} devices"
     thousands = math.log(ratio, 1000)
     is_prefixed = round(thousands) and abs(1000 ** (thousands - round(thousands)) - 1) <= COARSEST
-    if not finding.explanations and not is_prefixed and not 1 / FAR < ratio < FAR:
+    is_guess = not finding.explanations and "no unit given" in finding.note
+    if is_guess and not is_prefixed and not 1 / FAR < ratio < FAR:
         return f"{finding.ratio_text} of the device's figure for no known cause; taken for a figure of something else"
     return ""

@@ -67,11 +67,11 @@ class _Place:
     @property
     def column(self) -> str:
         """The names that say what the figure is; those around the device where the ones below it do not."""
-        below = ".".join([*[label for label in self.above if is_about_links(label)][-1:], *self.below])
-        if self.below and not is_mere_precision(below):
-            return below
+        links = [label for label in self.above if is_about_links(label)][-1:]
+        if self.below and not is_mere_precision(".".join(self.below)):
+            return ".".join([*links, *self.below])
         telling = [label for label in self.above if guessed(label)]
-        return ".".join([*telling[-1:], *self.below]) or ".".join(self.above[-1:]) or "value"
+        return ".".join(dict.fromkeys([*links, *telling[-1:], *self.below])) or ".".join(self.above[-1:]) or "value"
 
 
 @dataclass
@@ -87,15 +87,14 @@ class _Reader:
     rows: dict[int, dict[str, Cell]] = field(default_factory=dict)
     records: Iterator[int] = field(default_factory=lambda: count(1))
 
-    # ---- statements
-
     def statements(self, body: Iterable[ast.stmt], place: _Place) -> None:
         """Read statements in their order."""
         above, end = "", 0
         for statement in body:  # a comment above some lines heads all of them
-            own = self._remark(statement)
-            if (line := statement.lineno) != end + 1 or -(line - 1) in self.comments:
-                above = own if line not in self.comments else ""
+            own, line = self._remark(statement), statement.lineno
+            above = self._heading(line) if line != end + 1 or -(line - 1) in self.comments else above
+            if above and own and not self._within(own)[0] and self._within(above)[0]:
+                self.comments[line] = f"{above}, {own}"  # the heading names the device
             self.statement(statement, place if own or not above else replace(place, remark=above))
             end = statement.end_lineno or 0
 
@@ -181,8 +180,6 @@ class _Reader:
             if isinstance(key, ast.Name)
         ]
         return self._of_record(named, place)
-
-    # ---- values
 
     def value(self, node: ast.expr, place: _Place) -> None:
         """Read a value: a number, a text, or a record or list of values."""
@@ -369,11 +366,12 @@ class _Reader:
 
     def _remark(self, node: ast.stmt) -> str:
         """The comment that stands on the first line of a statement, else those on the lines above it."""
-        above, line = [], node.lineno - 1
-        while -line in self.comments:
-            above.append(self.comments[-line])
-            line -= 1
-        return self.comments.get(node.lineno) or " ".join(reversed(above))
+        return self.comments.get(node.lineno) or self._heading(node.lineno)
+
+    def _heading(self, line: int) -> str:
+        """The comments on the lines above one."""
+        first = next(above for above in count(line - 1, -1) if -above not in self.comments) + 1
+        return " ".join(self.comments[-above] for above in range(first, line))
 
 
 def read_python(text: str, file: Path, is_device: IsDevice) -> Iterator[Row]:
