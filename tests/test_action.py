@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -48,14 +49,17 @@ def step(name):
     return found
 
 
-def acted(folder, event="push", **inputs):
-    """Status and output of the action's own commands, with the inputs as its `env` passes them on; and the summary."""
+def acted(folder, event="push", scripts=SCRIPTS, **inputs):
+    """Status and output of the action's own commands, with the inputs as its `env` passes them on; and the summary.
+
+    They run the `rooflint` of the folder of scripts.
+    """
     given = {name.replace("_", "-"): value for name, value in inputs.items()}
     values = {f"inputs.{name}": given.get(name, one["default"]) for name, one in ACTION["inputs"].items()}
     values["github.event_name"] = event
     summary = folder.parent / "summary.md"
     environment = {
-        "PATH": f"{SCRIPTS}{os.pathsep}{os.environ['PATH']}",
+        "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}",
         "HOME": str(folder.parent),
         "GITHUB_ACTIONS": "true",
         "GITHUB_STEP_SUMMARY": str(summary),
@@ -131,6 +135,20 @@ def test_a_green_repository_ends_with_report_summary_and_empty_sarif(scratch):
     out = scratch / "reports/out"
     assert (out / "report.html").is_file()
     assert json.loads((out / "causes.sarif").read_text(encoding="utf-8"))["runs"][0]["results"] == []
+
+
+@pytest.mark.slow
+def test_what_the_action_installs_judges_a_pull_request(halved, tmp_path):
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
+    scripts = tmp_path / "venv" / ("Scripts" if os.name == "nt" else "bin")
+    (command,) = [step("Install rooflint")["run"]]
+    there = {"PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}", "ROOFLINT": str(ROOT)}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
+    subprocess.run(["bash", "-eo", "pipefail", "-c", command], env=kept | there, check=True)
+    status, text, _ = acted(halved, event="pull_request", scripts=scripts)
+    assert status == 1
+    assert text.count("::error") == 1
+    assert (halved / "reports/out/report.html").is_file()
 
 
 @pytest.mark.slow
