@@ -3,6 +3,8 @@
 import math
 from typing import Literal
 
+from pydantic import Field
+
 from rooflint_report.findings import PowerLimit, Sustains
 from rooflint_report.verdicts import Record
 
@@ -325,6 +327,18 @@ class PowerMoved(Record):
     text: str
 
 
+class Roof(Record):
+    """A dense peak of the base and the bandwidth of the main memory then; one of them is another now."""
+
+    device: str
+    unit: str
+    precision: str
+    peak: float
+    """[op/s]"""
+    bandwidth: float
+    """[B/s]"""
+
+
 class Delta(Record):
     """What moved between two states of the specs."""
 
@@ -345,6 +359,8 @@ class Delta(Record):
     """Farthest first."""
     power: list[PowerMoved] | None = None
     """Another verdict first, then the farthest; null in older evidence."""
+    roofs: list[Roof] = Field(default_factory=list)
+    """Those that moved, as they were in the base."""
     text: str
     """The whole in a sentence."""
     also: list[str]
@@ -373,6 +389,10 @@ class Watched(Record):
     """Head over base."""
     factor: str
     """The ratio as text; empty where there is none."""
+    intensity: float | None = None
+    """Of the whole network, in the head. [op/B]"""
+    attained: float | None = None
+    """Ops of the network over its latency, in the head. [op/s]"""
     why: str | None
     """Why the head does not know it."""
 

@@ -107,6 +107,8 @@ class Drawing:
     lines: Sequence[tuple[str, int, str]]
     """Path, number, title."""
     knees: Sequence[tuple[str, int, str]]
+    bases: Sequence[tuple[str, int, str]]
+    """Lines of another state, drawn broken, each with the number of the line that it became."""
     marks: Sequence[tuple[str, int, str]]
     labels: Sequence[Label]
 
@@ -150,15 +152,25 @@ class _Size:
 _SIZES = (_Size("wide", 760, 440, 14), _Size("narrow", 340, 340, 5))
 
 
-def drawings(lines: Sequence[Line], marks: Sequence[Mark], x: Scale, y: Scale) -> list[Drawing]:
-    """The chart in both sizes; a page shows the one that has room."""
-    return [_drawing(size, lines, marks, x, y) for size in _SIZES]
+def drawings(
+    lines: Sequence[Line], marks: Sequence[Mark], x: Scale, y: Scale, bases: Sequence[tuple[int, Line]] = ()
+) -> list[Drawing]:
+    """The chart in both sizes; a page shows the one that has room. `bases` have the number of the line each became."""
+    return [_drawing(size, lines, marks, x, y, bases) for size in _SIZES]
 
 
-def _drawing(size: _Size, lines: Sequence[Line], marks: Sequence[Mark], x: Scale, y: Scale) -> Drawing:
+def _drawing(
+    size: _Size,
+    lines: Sequence[Line],
+    marks: Sequence[Mark],
+    x: Scale,
+    y: Scale,
+    bases: Sequence[tuple[int, Line]],
+) -> Drawing:
     names = [(line.letter if size.kind == "narrow" else shortest(line.name, 26)) for line in lines]
     right = 16 + LETTER_WIDTH * max(map(len, names), default=0)
-    places = [place for line in lines for place in line.places] + [(mark.x, mark.y) for mark in marks]
+    every = [*lines, *(line for _, line in bases)]
+    places = [place for line in every for place in line.places] + [(mark.x, mark.y) for mark in marks]
     y_axis = pixel_axis((place[1] for place in places), size.height - 46, 24, linear=y.linear)
     figures = [y.text(tick) for tick in y_axis.ticks(7)]
     left = 14 + LETTER_WIDTH * max(map(len, figures), default=0)
@@ -175,6 +187,7 @@ def _drawing(size: _Size, lines: Sequence[Line], marks: Sequence[Mark], x: Scale
         y_scale=y,
         lines=[(frame.path(line), number, line.title) for number, line in enumerate(lines)],
         knees=[(frame.drop(line.knee), number, line.knee[2]) for number, line in enumerate(lines) if line.knee],
+        bases=[(frame.path(line), number, line.title) for number, line in bases],
         marks=[(frame.shape(mark), mark.series, mark.title) for mark in seen],
         labels=[*_line_labels(frame, lines, names), *_inner_labels(frame, lines, seen, size.labels)],
     )

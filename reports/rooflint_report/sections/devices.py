@@ -1,13 +1,14 @@
 """Devices: a sheet each, with its peaks as ladders, its other facts and its documents."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import PurePosixPath
 
 from rooflint.base.log_axis import LogAxis, drawable
 from rooflint_report import log_chart
+from rooflint_report.differences import Roof, Watched
 from rooflint_report.evidence import Device, Document, Evidence, Fact, Factor, Peak, Published
 from rooflint_report.log_chart import Drawing, Mark
 from rooflint_report.sections.coverage import blind_spots
@@ -224,10 +225,10 @@ def sheets(evidence: Evidence, anchors: Mapping[str, str]) -> list[Sheet]:
     for verdict in evidence.verdicts:
         if not verdict.replay:
             claims.get(verdict.hardware or "", []).append(verdict)
-    return [_sheet(device, claims[device.id], anchors[device.id]) for device in evidence.devices]
+    return [_sheet(device, claims[device.id], anchors[device.id], evidence) for device in evidence.devices]
 
 
-def _sheet(device: Device, verdicts: list[Verdict], anchor: str) -> Sheet:
+def _sheet(device: Device, verdicts: list[Verdict], anchor: str, evidence: Evidence) -> Sheet:
     counts, blind = tally(verdicts), len(blind_spots(device))
     traits = [outcome for outcome, _ in counts if outcome != "pass"]
     return Sheet(
@@ -242,7 +243,7 @@ def _sheet(device: Device, verdicts: list[Verdict], anchor: str) -> Sheet:
         blind=blind,
         uncorroborated=sum(v.outcome == "pass" and not v.corroborated for v in verdicts),
         traits=[t.replace(" ", "-") for t in traits] + ["blind"] * bool(blind),
-        roofline=roofline(device, verdicts),
+        roofline=roofline(device, verdicts, evidence.delta.roofs if evidence.delta else (), evidence.watched),
     )
 
 
@@ -270,10 +271,19 @@ class Roofline:
     charts: list[Drawing]
     legend: list[tuple[str, str]]
     memory: str
+    has_base: bool
+    """Whether a roof of the base is drawn, too."""
+    networks: int
+    """Watched predictions in it."""
 
 
-def roofline(device: Device, verdicts: Iterable[Verdict]) -> Roofline | None:
-    """One roof for each unit and distinct peak, the highest first; None without a peak or a bandwidth."""
+def roofline(
+    device: Device, verdicts: Iterable[Verdict], base: Iterable[Roof] = (), watched: Iterable[Watched] = ()
+) -> Roofline | None:
+    """One roof for each unit and distinct peak, the highest first; None without a peak or a bandwidth.
+
+    Those of the base that moved are drawn, too, and watched predictions of the device as points.
+    """
     memory = next((one for one in device.memories if one.name == device.main_memory), None)
     roofs = dict[tuple[str, float], list[str]]()
     for peak in device.peaks:
@@ -294,8 +304,32 @@ def roofline(device: Device, verdicts: Iterable[Verdict]) -> Roofline | None:
             number, value = found
             marks += _printed(verdict, number, 1.6 * value / memory.bandwidth)
     x, y = log_chart.Scale("intensity", "op/B", prefixed=False), log_chart.Scale("attained", "OP/s")
-    charts = log_chart.drawings(lines, marks, x, y)
-    return Roofline(charts, [(line.letter, line.title) for line in lines], memory.name)
+    bases = _bases(device, known, base)
+    networks = [*_networks(device, len(lines), watched)]
+    charts = log_chart.drawings(lines, marks + networks, x, y, bases)
+    legend = [(line.letter, line.title) for line in lines]
+    return Roofline(charts, legend, memory.name, bool(bases), len(networks))
+
+
+def _bases(
+    device: Device, known: Mapping[tuple[str, str], tuple[int, float]], base: Iterable[Roof]
+) -> list[tuple[int, log_chart.Line]]:
+    """Roofs of the base, each once, with the number of the roof that it became."""
+    found = dict[tuple[int, float, float], log_chart.Line]()
+    for one in base:
+        number, _ = known.get((one.unit, one.precision), (None, 0.0))
+        if one.device == device.id and number is not None:
+            line = log_chart.roof_line(f"in the base, {one.unit} {one.precision}", "", one.peak, one.bandwidth)
+            found.setdefault((number, one.peak, one.bandwidth), line)
+    return [(number, line) for (number, _, _), line in found.items()]
+
+
+def _networks(device: Device, series: int, watched: Iterable[Watched]) -> Iterator[Mark]:
+    """Watched predictions at the device's own operating point."""
+    for one in watched:
+        if one.device == device.id and not one.at and one.intensity and one.attained:
+            name = f"{one.network.rpartition('/')[2]} {one.precision} b{one.batch}"
+            yield Mark(one.intensity, one.attained, series, f"{name}: {one.head_display}", name)
 
 
 def _printed(verdict: Verdict, number: int, intensity: float) -> list[Mark]:

@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from rooflint_report.differences import Roof, Watched
 from rooflint_report.evidence import Device, Evidence, Fact, Peak
 from rooflint_report.sections.devices import Register, decade_axis, ladders, roofline, rows, view
 from rooflint_report.sections.section import Page
@@ -198,6 +199,47 @@ def test_printed_peaks_are_marks_on_the_roof_of_their_precision(evidence):
     ((_, series, title),) = chart.marks
     assert series == 1
     assert title == "✗ peak tensor_core fp16: 1979 TFLOP/s"
+
+
+def test_a_roof_that_moved_is_drawn_as_in_the_base_too(evidence):
+    device = Device(**evidence["devices"][0])
+    base = {"device": device.id, "unit": "tensor_core", "peak": 1979e12, "bandwidth": 3.354e12}
+    bases = [Roof(**base, precision=precision) for precision in ("bf16", "fp16")]
+    others = [
+        Roof(**base | {"device": "nvidia/t4"}, precision="fp16"),
+        Roof(**base | {"unit": "gone"}, precision="fp16"),
+    ]
+    found = roofline(device, [], [*bases, *others])
+    for chart in found.charts:
+        ((path, series, title),) = chart.bases  # the two precisions share a roof
+        assert series == 1
+        assert title.startswith("in the base, tensor_core bf16: 1.979 POP/s, 3.354 TB/s")
+        assert float(path.rpartition(" ")[2]) < float(
+            chart.lines[1][0].rpartition(" ")[2]
+        )  # higher, so less from the top
+    assert found.has_base
+    assert not roofline(device, []).has_base
+
+
+def test_watched_predictions_of_the_device_are_named_points(evidence):
+    device = Device(**evidence["devices"][0])
+    one = {
+        "watch": "w",
+        "network": "torchvision/resnet50",
+        "precision": "fp16",
+        "batch": 8,
+        "device": device.id,
+        "at": None,
+    }
+    one |= {"base": None, "base_display": None, "head": 1e-3, "head_display": "1 ms", "ratio": None, "factor": ""}
+    one |= {"intensity": 100.0, "attained": 3e14, "why": None}
+    left_out = [one | more for more in ({"device": "nvidia/t4"}, {"at": "low"}, {"intensity": None, "attained": None})]
+    found = roofline(device, [], (), [Watched(**each) for each in (one, *left_out)])
+    assert found.networks == 1
+    chart, _ = found.charts
+    ((_, series, title),) = chart.marks
+    assert (series, title) == (len(chart.lines), "resnet50 fp16 b8: 1 ms")
+    assert "resnet50 fp16 b8" in [label.text for label in chart.labels]
 
 
 def test_without_a_bandwidth_or_a_peak_there_is_no_roofline(evidence, without):

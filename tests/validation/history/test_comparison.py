@@ -187,6 +187,23 @@ def test_another_verdict_is_said_first(acme, diffed):
     assert power["text"].endswith("of its rated power, cannot sustain → undecided")
 
 
+def test_roofs_that_moved_are_kept_as_they_were_in_the_base(acme, diffed):
+    acme.edit(X1, "int8: [4096 MAC", "int8: [2048 MAC")
+    (roof,) = diffed(acme)["roofs"]
+    # 256 * 4096 MAC * 2 * 1 GHz, over 128 bit * 6.4 Gbit/s / 8
+    assert roof == {
+        **{"device": "acme/x1", "unit": "mac_array", "precision": "int8"},
+        **{"peak": pytest.approx(256 * 4096 * 2e9), "bandwidth": pytest.approx(102.4e9)},
+    }
+    acme.edit(X1, "tdp: [15 W", "tdp: [30 W")
+    assert len(diffed(acme)["roofs"]) == 1
+    acme.edit(X1, "6.4 Gbit/s", "12.8 Gbit/s")
+    assert {(one["unit"], one["precision"]) for one in diffed(acme)["roofs"]} == {
+        ("mac_array", "int8"),
+        ("mac_array", "fp16"),
+    }
+
+
 def test_two_changes_of_a_power_stand_each_alone(acme, diffed):
     acme.edit(X1, "tdp: [15 W", "tdp: [30 W")
     acme.edit(X1, "groups: [256,", "groups: [512,")

@@ -31,6 +31,7 @@ def test_a_prediction_is_the_bytes_over_the_bandwidth(tiny, write_layer):
     (one,) = watched(*asking(tiny, "layer int8 b1 @ acme/x1")[:1])
     assert one.head == pytest.approx(1_051_648 / 102.4e9, rel=1e-12)
     assert (one.head_display, one.base, one.base_display, one.ratio) == ("10.27 us", None, None, None)
+    assert one.attained == pytest.approx(one.intensity * 102.4e9)  # it waits for memory
     assert (one.text, one.has_moved) == ("watched: layer int8 b1 @ acme/x1 10.27 us", False)
 
 

@@ -37,7 +37,7 @@ def device(hardware: Hardware, verdicts: Sequence[Verdict]) -> evidence.Device:
     """The device with the verdicts on it."""
     keys = _Keys()
     peaks = [
-        _peak(unit, precision, verdicts, keys) for unit in hardware.units.values() for precision in _derivable(unit)
+        _peak(unit, precision, verdicts, keys) for unit in hardware.units.values() for precision in derivable(unit)
     ]
     memories = [_memory(memory, verdicts, keys) for memory in hardware.memories.values()]
     derived = [*(one.factors for one in peaks), *(one.factors for one in memories)]
@@ -64,7 +64,8 @@ def _display(hardware: Hardware, path: str) -> str | None:
     return hardware.facts[path].display if path in hardware.facts else None
 
 
-def _derivable(unit: ComputeUnit) -> Iterator[str]:
+def derivable(unit: ComputeUnit) -> Iterator[str]:
+    """Precisions of which the peak of a unit can be derived."""
     for precision in unit.precisions:
         try:
             unit.peak_ops_per_s(precision)
@@ -160,7 +161,7 @@ def _operating_point(hardware: Hardware, mode: str, keys: _Keys) -> evidence.Ope
                 display=format_rate(unit.peak_ops_per_s(precision), precision),
             )
             for unit in there.units.values()
-            for precision in _derivable(unit)
+            for precision in derivable(unit)
         ],
     )
 

@@ -5,13 +5,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Literal
 
-from pytest_rooflint.evidence.devices import limit
+from pytest_rooflint.evidence.devices import derivable, limit
 from pytest_rooflint.history.changes import Change, FileChange
 from pytest_rooflint.history.comparison import WHOLE, Comparison, Effect, Move, PowerMove
-from pytest_rooflint.history.side import Side
+from pytest_rooflint.history.side import LedgerSide, Side
 from rooflint.answers.tdp_registry import ends, ratio_shown
 from rooflint.base.text import changed
 from rooflint.energy.power import PowerCheck
+from rooflint.hardware.device import Hardware
 from rooflint.output.answer import as_markdown
 from rooflint.output.sections import Table
 from rooflint.prediction.figures import QUANTITIES
@@ -74,9 +75,30 @@ def summary(found: Comparison) -> records.Delta:
         changes=[_effect(effect) for effect in found.effects],
         moves=[_move(found, move) for move in found.moves],
         power=power,
+        roofs=list(_roofs(found)),
         text=headline(old, new, found.cells, moved),
         also=list(others(names, power, found.citations_changed, left_out)),
     )
+
+
+def _roofs(found: Comparison) -> Iterator[records.Roof]:
+    """Dense peaks and bandwidths of the base of which one is another now."""
+    if isinstance(found.old, LedgerSide) or isinstance(found.new, LedgerSide):
+        return
+    for name in sorted({name for effect in found.effects for name in effect.holders}):
+        if name in found.old.devices and name in found.new.devices:
+            now = dict(_peaks(found.new.devices[name]))
+            for (unit, precision), then in _peaks(found.old.devices[name]):
+                if now.get((unit, precision), then) != then:
+                    yield records.Roof(device=name, unit=unit, precision=precision, peak=then[0], bandwidth=then[1])
+
+
+def _peaks(hardware: Hardware) -> Iterator[tuple[tuple[str, str], tuple[float, float]]]:
+    """Peak and bandwidth of the main memory, by unit and precision; none without a bandwidth. [op/s], [B/s]"""
+    memory = hardware.main_memory()
+    for unit in hardware.units.values() if memory.has_bandwidth else ():
+        for precision in derivable(unit):
+            yield (unit.name, precision), (unit.peak_ops_per_s(precision), memory.bandwidth_bytes_per_s)
 
 
 def _left_out(name: Literal["old", "new"], side: Side) -> list[records.LeftOut]:

@@ -23,6 +23,7 @@ from rooflint.base.text import workflow_command
 from rooflint.base.units import SECONDS, format_quantity
 from rooflint.hardware.names import select_device
 from rooflint.prediction.comparison import compare
+from rooflint.prediction.predict import Prediction
 from rooflint.workloads.tables import load_workload, workload_ids
 from rooflint_report.differences import Watched
 
@@ -50,13 +51,13 @@ class Watch:
         at = f"@{self.at}" if self.at else ""
         return f"{self.network.removeprefix(_VISION)} {self.precision} b{self.batch} @ {self.device}{at}"
 
-    def latency_s(self, side: Specs) -> float:
-        """Latency of the batch in some specs. [s]. Raises RooflintError where they do not know it."""
+    def predicted(self, side: Specs) -> Prediction:
+        """The prediction of the batch in some specs. Raises RooflintError where they do not know it."""
         hardware = side.registry.get(self.device)
         work = load_workload(self.network, side.tables).at_batch(self.batch)
         placed = hardware.at(self.at) if self.at else hardware
         (one,) = compare([placed], work, side.energies, setting(self.precision)).contenders
-        return one.prediction.latency_s
+        return one.prediction
 
 
 def watched(head: Specs, base: Specs | None = None, file: Path | None = None) -> list[Watched]:
@@ -107,8 +108,9 @@ def _network(name: str, side: Specs) -> str:
 
 
 def _record(one: Watch, head: Specs, base: Specs | None) -> Watched:
-    now, why = _figure(one, head)
-    before, _ = _figure(one, base) if base else (None, None)
+    found, why = _predicted(one, head)
+    then, _ = _predicted(one, base) if base else (None, None)
+    now, before = (prediction.latency_s if prediction else None for prediction in (found, then))
     ratio = now / before if now and before else None
     return Watched(
         watch=str(one),
@@ -123,14 +125,16 @@ def _record(one: Watch, head: Specs, base: Specs | None) -> Watched:
         head_display=_display(now),
         ratio=ratio,
         factor=span(ratio, ratio),
+        intensity=found.intensity_ops_per_byte if found else None,
+        attained=found.attained_ops_per_s if found else None,
         why=why,
     )
 
 
-def _figure(one: Watch, side: Specs) -> tuple[float | None, str | None]:
-    """Latency, or why there is none. [s]"""
+def _predicted(one: Watch, side: Specs) -> tuple[Prediction | None, str | None]:
+    """The prediction, or why there is none."""
     try:
-        return one.latency_s(side), None
+        return one.predicted(side), None
     except RooflintError as error:
         return None, " ".join(str(error).split())
 
