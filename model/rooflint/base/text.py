@@ -42,9 +42,14 @@ def wrapped(text: str, head: str, indent: int, width: int = 0) -> str:
     return wrapper.fill(text).rstrip()
 
 
+def grouped(number: int, gap: str = " ") -> str:
+    """`4443`, `22 440`: five digits and more in groups of three."""
+    return str(number) if abs(number) < 10_000 else f"{number:,}".replace(",", gap)
+
+
 def counted(number: int, noun: str) -> str:
-    """`1 device`, `2 devices`."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    """`1 device`, `2 devices`, `22 440 predictions`."""
+    return f"{grouped(number)} {noun}{'' if number == 1 else 's'}"
 
 
 def fail_text(number: int, noun: str = "claim") -> str:

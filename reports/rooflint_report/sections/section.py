@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from rooflint.base import text
 from rooflint_report.causes import asks_back, name
 from rooflint_report.claim_changes import Cause as Change
 from rooflint_report.evidence import Cell, Evidence
@@ -130,7 +131,7 @@ def claimed(verdict: Verdict) -> str:
 
 def grouped(number: int) -> str:
     """12345 as 12 345, with a narrow no-break space."""
-    return f"{number:,}".replace(",", "\u202f")
+    return text.grouped(number, "\u202f")
 
 
 def counted(number: int, noun: str) -> str:

@@ -131,7 +131,7 @@ document.addEventListener("DOMContentLoaded", () => {
     known.sort(sort.startsWith("-") ? (a, b) => compare(b, a) : compare);
     return [...known, ...list.filter((claim) => value(claim) === null)];  // what has no value comes last either way
   };
-  const grouped = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, "\u202f");
+  const grouped = (number) => number < 10000 ? String(number) : String(number).replace(/\B(?=(\d{3})+$)/g, "\u202f");
   const draw = (number) => {
     const rows = shown.slice(drawn, drawn + number).map((claim, at) => row(claim, drawn + at));
     body.append(...rows);

@@ -11,6 +11,7 @@ from rooflint.base.text import (
     changed,
     counted,
     fail_text,
+    grouped,
     row,
     sanitized,
     some,
@@ -31,6 +32,17 @@ def test_three_names_are_said_and_the_others_counted(names, message):
 
 def test_a_count_has_a_plural_but_for_one():
     assert [counted(number, "device") for number in (0, 1, 2)] == ["0 devices", "1 device", "2 devices"]
+
+
+def test_numbers_of_five_digits_and_more_are_grouped():
+    assert [grouped(number) for number in (9999, 10_000, -22_440, 1_234_567)] == [
+        "9999",
+        "10 000",
+        "-22 440",
+        "1 234 567",
+    ]
+    assert grouped(12_345, "_") == "12_345"
+    assert counted(18_480, "row") == "18 480 rows"
 
 
 def test_a_row_has_three_columns(monkeypatch):

@@ -89,7 +89,7 @@ def test_thousands_are_set_apart():
 
 
 @pytest.mark.parametrize(
-    ("number", "text"), [(0, "0 claims"), (1, "1 claim"), (2, "2 claims"), (1234, "1\u202f234 claims")]
+    ("number", "text"), [(0, "0 claims"), (1, "1 claim"), (2, "2 claims"), (12_345, "12\u202f345 claims")]
 )
 def test_one_claim_is_no_claims(number, text):
     assert counted(number, "claim") == text

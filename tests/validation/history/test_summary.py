@@ -7,7 +7,7 @@ import pytest
 from pytest_rooflint.history import summary as module
 from pytest_rooflint.history.changes import Change, FileChange
 from pytest_rooflint.history.comparison import Effect, Move, PowerMove
-from pytest_rooflint.history.summary import as_md, as_text, counted, headline, knowledge, others, power_said, span
+from pytest_rooflint.history.summary import as_md, as_text, headline, knowledge, others, power_said, span
 from rooflint_report import differences as records
 from rooflint_report.findings import PowerLimit
 
@@ -30,14 +30,6 @@ def test_factors_have_three_digits_or_as_many_as_differ_from_1(low, high, text):
     assert span(low, high) == text
 
 
-def test_counts_are_grouped_and_plural():
-    assert (counted(1, "device"), counted(0, "device"), counted(18480, "row")) == (
-        "1 device",
-        "0 devices",
-        "18 480 rows",
-    )
-
-
 def test_knowledge_names_only_what_changed():
     assert knowledge(0, 0) == []
     assert knowledge(2, 0) == ["2 newly known"]
@@ -56,7 +48,7 @@ def test_the_headline_counts_what_moved():
         "no prediction moved between HEAD^ and the working tree; 18 480 compared"
     )
     assert headline(OLD, NEW, 18480, some) == (
-        "1 200 of 18 480 predictions moved between HEAD^ and the working tree, on 2 devices"
+        "1200 of 18 480 predictions moved between HEAD^ and the working tree, on 2 devices"
     )
 
 

@@ -11,7 +11,7 @@ from pytest_rooflint.golden.kinds import Claim
 from pytest_rooflint.suite.suite import Suite
 from rooflint.answers.explain_gemm import WAITS
 from rooflint.base.errors import RooflintError, shown
-from rooflint.base.text import counted
+from rooflint.base.text import counted, grouped
 from rooflint.base.units import SECONDS, format_quantity
 from rooflint.hardware.device import Hardware
 from rooflint_calibration import evaluation, networks, package, published
@@ -106,8 +106,7 @@ def _said(verdicts: Sequence[Verdict], known: Mapping[str, Sequence[HeldOut]]) -
     if several := [one for family in known.values() for one in family]:
         near, rows = [_near(one) for one in several], sum(len(one.rows) for one in several)
         ends = f"{100 * min(near):.0f} to {_percent(max(near), 0)}, by device,"
-        grouped = f"{rows:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
-        yield f"of {grouped} measured products {ends} are predicted within {_percent(NEAR, 0)}"
+        yield f"of {grouped(rows)} measured products {ends} are predicted within {_percent(NEAR, 0)}"
 
 
 def _claimed(claim: Claim) -> findings.SiliconClaim:

@@ -10,7 +10,7 @@ from pytest_rooflint.history.changes import Change, FileChange
 from pytest_rooflint.history.comparison import WHOLE, Comparison, Effect, Move, PowerMove
 from pytest_rooflint.history.side import LedgerSide, Side
 from rooflint.answers.tdp_registry import ends, ratio_shown
-from rooflint.base.text import changed
+from rooflint.base.text import changed, counted, grouped
 from rooflint.energy.power import PowerCheck
 from rooflint.hardware.device import Hardware
 from rooflint.output.answer import as_markdown
@@ -117,11 +117,11 @@ def _points(side: Side, devices: set[str]) -> list[str]:
 
 def headline(old: Side, new: Side, predictions: int, moved: records.MovedCounts) -> str:
     """One sentence: how many predictions moved, between which sides, out of how many."""
-    of = f"of {_grouped(predictions)} predictions"
+    of = f"of {grouped(predictions)} predictions"
     if not moved.predictions:
-        return f"no prediction moved between {old.label} and {new.label}; {_grouped(predictions)} compared"
+        return f"no prediction moved between {old.label} and {new.label}; {grouped(predictions)} compared"
     devices = counted(moved.devices, "device")
-    return f"{_grouped(moved.predictions)} {of} moved between {old.label} and {new.label}, on {devices}"
+    return f"{grouped(moved.predictions)} {of} moved between {old.label} and {new.label}, on {devices}"
 
 
 def others(
@@ -165,15 +165,6 @@ def knowledge(known: int, unknown: int) -> list[str]:
     """How many predictions only one side has a figure for."""
     found = [f"{unknown} no longer known"] if unknown else []
     return [*found, f"{known} newly known"] if known else found
-
-
-def counted(number: int, noun: str) -> str:
-    """`1 device`, `18 480 predictions`."""
-    return f"{_grouped(number)} {noun}" + ("" if number == 1 else "s")
-
-
-def _grouped(number: int) -> str:
-    return f"{number:,}".replace(",", " ")
 
 
 # ---- changes
