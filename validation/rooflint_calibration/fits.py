@@ -344,9 +344,9 @@ def cores_fit(roots: Sequence[Path], registry: Registry) -> Fit:
     for one in tables:
         given, family = published.given_of(one, registry), published.family_of(registry.get(one.spec.device))
         scored.append(_table_sample(one, given, family))
-        if one.spec.op == "gemm":
+        if one.spec.op == "gemm" and "batch" not in one.spec.columns:  # batched products are a check
             products.append(_fitted_rows(scored[-1], one.comparable))
-        else:
+        elif one.spec.op == "convolution":
             transforms.append(_transform_sample(one, given, family))
     start = constants_file(registry).constants
     steps = [

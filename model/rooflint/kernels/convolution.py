@@ -14,7 +14,7 @@ Lavin, Gray, "Fast Algorithms for Convolutional Neural Networks", CVPR 2016. arX
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -257,6 +257,10 @@ class WinogradConvolution(Convolution):
             "attained rate may exceed the peak, and the energy is too high",
         )
 
+    def products(self, chip: Chip, constants: Constants) -> Products:
+        """Of kernels that convolve: they put their results in order in an SM's memory before they store."""
+        return replace(super().products(chip, constants), store_bytes=constants.products.store_bytes)
+
     def algorithms(self, work: Work, chip: Chip, constants: Constants) -> Mapping[str, Times]:
         """By each algorithm; infinite where one does not apply."""
         found = {"direct": super().time(work, chip, constants)}
@@ -299,7 +303,7 @@ class WinogradConvolution(Convolution):
 
     def _transformed(self, work: Work, chip: Chip, constants: Constants) -> Times:
         """The product finds what the transforms have just written in L2 where it fits."""
-        here, sizes, width = self.products(chip, constants), as_products(work.sizes), work.element_bytes
+        here, sizes, width = super().products(chip, constants), as_products(work.sizes), work.element_bytes
         between = gemm.memory(touched_bytes(sizes, width), working_set_bytes(sizes, width, 1.0), chip, here)
         product = gemm.work_s(sizes, between.seconds, chip, here, width, tile.menu(chip))
         besides = np.maximum(self.bytes_moved(work) - convolution_bytes(work.sizes, width), 0.0)

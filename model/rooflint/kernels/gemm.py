@@ -22,12 +22,16 @@ from rooflint.kernels.tile import (
     latency_per_k,
     load,
     main_clocks,
+    path_width,
     store_clocks,
     waves,
 )
 
 ENERGY_MACS = 512
 """MACs of an SM and clock at which `energy_pj` is stated."""
+
+LANE_BYTES = 4.0
+"""Of an element of the products that CUDA cores were measured with. [B]"""
 
 PARTIAL_BYTES = 8
 """A partial sum of 4 B, written and read again. [B]"""
@@ -296,11 +300,15 @@ def energy_pj(cores: Cores, constants: CoreConstants) -> float:
 
 
 def constants_on(chip: Chip, products: Products, constants: CoreConstants) -> Products:
-    """The constants of products as they hold on a chip: its own efficiency and energy where CUDA cores compute."""
+    """The constants of products as they hold on a chip: its own efficiency, energy and stores where CUDA cores compute.
+
+    Lanes write results from their registers, a sector of L2 a clock; those of matrix units pass through an SM's memory.
+    """
     if chip.cores is None:
         return products
     return replace(
         products,
+        store_bytes=products.reduction_bytes / path_width(LANE_BYTES, chip),
         matrix_efficiency=efficiency(chip, chip.cores, constants),
         energy_pj=energy_pj(chip.cores, constants),
         energy_exponent=0.0,

@@ -11,16 +11,18 @@ from rooflint.coefficients.library import Coefficients
 from rooflint.hardware.registry import Registry
 from rooflint.kernels.chip import Chip, Cores, MissingFactError, chip_of
 from rooflint.kernels.constants import constants_file
+from rooflint.kernels.convolution import WinogradConvolution
 from rooflint.kernels.gemm import constants_on, efficiency, energy_pj, issued_share
 from rooflint.kernels.shapes import shapes
+from rooflint.kernels.tile import Tile, store_clocks
 
 from .conftest import CHIPS, ON_CORES, products_s
 from .slow_twin import slow_latency_s
 from .slow_winograd import slow_cores
 
 REGISTRY = Registry()
-PRODUCTS = constants_file(REGISTRY).constants.products
-CORES = constants_file(REGISTRY).constants.cores
+CONSTANTS = constants_file(REGISTRY).constants
+PRODUCTS, CORES = CONSTANTS.products, CONSTANTS.cores
 ROUNDING = 1e-12
 SIZE = st.integers(1, 20_000)
 SHAPE = st.tuples(st.integers(2, 20_000), SIZE, SIZE)
@@ -70,10 +72,20 @@ def test_only_fp32_was_measured_on_cuda_cores():
 @given(SHAPE, st.integers(1, 8), ANY_CHIP)
 def test_it_is_what_the_slow_twin_says(sizes, batch, chip):
     share, picojoules = slow_cores(chip, PRODUCTS, CORES)
-    here = replace(PRODUCTS, matrix_efficiency=share, energy_pj=picojoules, energy_exponent=0)
+    a_sector = 32 / (chip.macs_per_clock * 4 / 2) ** 0.5  # a clock, whatever the width of the paths
+    here = replace(PRODUCTS, matrix_efficiency=share, energy_pj=picojoules, energy_exponent=0, store_bytes=a_sector)
     assert seconds((*sizes, batch), chip) == pytest.approx(
         slow_latency_s(*sizes, batch, chip, here, 4, np.inf), rel=1e-9
     )
+
+
+def test_lanes_write_a_sector_of_l2_a_clock_and_kernels_that_convolve_do_not():
+    # 128 × 128 results of 4 B at 32 B a clock
+    for name in ("nvidia/v100-pcie-32gb", "nvidia/l4", "nvidia/p100-pcie-16gb"):
+        chip = ON_CORES[name]
+        assert store_clocks(Tile(128, 128), 4, chip, constants_on(chip, PRODUCTS, CORES)) == pytest.approx(2048)
+        convolving = WinogradConvolution().products(chip, CONSTANTS)
+        assert convolving == replace(constants_on(chip, PRODUCTS, CORES), store_bytes=PRODUCTS.store_bytes)
 
 
 @given(SHAPE, ANY_CHIP)
