@@ -97,11 +97,9 @@ def check(
     evidence = evidence or home / EVIDENCE
     folders = [f"golden={folder}" for folder in golden or ()] + [f"specs={folder}" for folder in specs or ()]
     is_brief = not any(one.startswith(("-v", "--verbose")) for one in context.args)
-    arguments = ["-q"] if is_brief else []
-    arguments += ["--rooflint-only", f"--rooflint-evidence={evidence}", f"--rooflint-store={home / FOLDER}"]
+    arguments = _arguments(is_brief=is_brief, is_compared=bool(against))
+    arguments += [f"--rooflint-evidence={evidence}", f"--rooflint-store={home / FOLDER}"]
     arguments += [f"--rooflint-propose={evidence.parent / 'proposal.patch'}"] if propose else []
-    arguments += ["--rooflint-compared"] if against else []
-    arguments += ["--tb=no", "-rN"] if against and is_brief else []  # the comparison prints failures by their cause
     arguments += [*(f"--rooflint-{folder}" for folder in folders), *context.args]
     if against:
         _refuse_unknown(against)
@@ -113,10 +111,7 @@ def check(
         status = _mutated(status, options, has_specs=bool(specs or configured("rooflint_specs")))
     if against and evidence.is_file():
         options = ["--claims", f"--evidence={evidence}", *(f"--{folder}" for folder in folders)]
-        compared = _run("rooflint", "diff", against, *options)
-        if status and compared > 1 and is_brief:
-            typer.echo("the comparison failed; 'rooflint check' without --against shows the failing claims")
-        status = compared or status
+        status = _compared(status, [against, *options], is_brief=is_brief)
     if benchmark_json and evidence.is_file():
         compared = _run("rooflint", "measure", "baseline", str(benchmark_json), f"--evidence={evidence}")
         status = status or (compared if compared > 1 else 0)  # slower is shown, and is no verdict on the specs
@@ -124,6 +119,22 @@ def check(
         rendered = _rendered(evidence, {"--sarif": sarif, "--code-quality": code_quality})
         status = status or rendered
     raise typer.Exit(status)
+
+
+def _arguments(*, is_brief: bool, is_compared: bool) -> list[str]:
+    """What pytest runs and prints; a comparison prints failures by their cause, so pytest does not."""
+    found = ["-q"] if is_brief else []
+    found += ["--rooflint-only"]
+    found += ["--rooflint-compared"] if is_compared else []
+    return found + (["--tb=no", "-rN"] if is_brief and is_compared else [])
+
+
+def _compared(status: int, arguments: list[str], *, is_brief: bool) -> int:
+    """Exit status of the comparison, or that of the suite where it found nothing."""
+    compared = _run("rooflint", "diff", *arguments)
+    if status and compared > 1 and is_brief:
+        typer.echo("the comparison failed; 'rooflint check' without --against shows the failing claims")
+    return compared or status
 
 
 def _refuse_beside(option: str, options: Mapping[str, object], arguments: list[str]) -> None:
