@@ -164,9 +164,7 @@ def _complaint(evidence: Evidence) -> str:
         f"{grouped(fails)} of {counted(claims, 'claim')} {'fails' if fails == 1 else 'fail'}" if fails else "",
         f"{counted(problems, 'problem')} in the files" if problems else "",
         "fewer errors are caught than pyproject.toml asks" if mutation and mutation.holds is False else "",
-        f"{grouped(losses)} {'loss' if losses == 1 else 'losses'} since the base without a stated reason"
-        if losses
-        else "",
+        f"{counted(losses, 'check')} removed or weakened since the base without a stated reason" if losses else "",
     ]
     return " and ".join(filter(None, parts))
 

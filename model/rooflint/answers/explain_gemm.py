@@ -217,13 +217,19 @@ def _ladder(question: DeviceKernel, one: Breakdown) -> Section:
         ("kernel", _time(one.kernel_s), f"tile {one.tile}, k in {one.split}, {_waves(question, one)}"),
         ("power", _time(one.power_s), f"all ops at {format_number(question.chip.tdp_w)} W"),
         ("memory", _time(one.memory_s), f"{moved} at {rate}, {1 - one.miss_share:.0%} from L2"),
-        ("together", _time(one.overlapped_s), "the longer of kernel and power, overlapped with memory"),
+        ("together", _time(one.overlapped_s), _overlap(question, one)),
         ("+ reduction", _time(one.reduction_s), f"{one.split} parts of k" if one.split > 1 else "k is not split"),
         ("+ launch", _time(one.launch_s), "kernel to kernel in a graph"),
         *([("+ quantise", _time(one.quantise_s), _quantised(question))] if one.quantise_s else []),
         ("= latency", _time(one.latency_s), f"most of it: {one.bound}"),
     ]
     return Grid("Ladder", Table(("term", "time", "how"), tuple(rows)), strong=(len(rows) - 1,))
+
+
+def _overlap(question: DeviceKernel, one: Breakdown) -> str:
+    """How the time of compute and that of memory add up."""
+    longer = "kernel" if one.kernel_s >= one.power_s else "power"
+    return f"they overlap: ({longer}^p + memory^p)^(1/p), p = {question.constants.products.overlap:.3g}"
 
 
 def _quantised(question: DeviceKernel) -> str:

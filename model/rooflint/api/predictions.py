@@ -42,6 +42,7 @@ def network(
     fresh: bool = False,
     prompt: int | None = None,
     past: int = 0,
+    specs: Specs = None,
 ) -> Workload:
     """A network as a table of ops.
 
@@ -53,6 +54,7 @@ def network(
         fresh: capture again, whatever is cached.
         prompt: new tokens of each sequence, of a language model; 2048, or its context where that is shorter.
         past: tokens of each sequence that are in its cache already.
+        specs: folders of specs, in front of the packaged ones, with networks of one's own in `networks/`.
 
     Raises RooflintError for a network that is unknown or cannot be captured, and where torch is needed but missing.
     """
@@ -62,13 +64,14 @@ def network(
     if isinstance(source, Workload):
         return source
     if isinstance(source, str | Path):
-        return load.network(str(source), shapes, fresh=fresh, prompt=prompt, past=past)
+        roots = registry(specs).roots
+        return load.network(str(source), shapes, fresh=fresh, prompt=prompt, past=past, roots=roots)
     return load.module(source, inputs, shapes)
 
 
-def networks() -> list[str]:
+def networks(specs: Specs = None) -> list[str]:
     """Networks that need no torch. Others are captured once and cached: `network` says what it takes."""
-    return [*workload_ids(), *network_names()]
+    return [*workload_ids(), *network_names(registry(specs).roots)]
 
 
 class Columns(Mapping[str, NDArray[Any]]):
@@ -306,8 +309,8 @@ def generate(
     Raises RooflintError for unknown names, and for more tokens than the network has a context for.
     """
     chosen = setting(precision, storage, fuse, launch, fidelity, cached)
-    net = load.configured_network(str(source)) or network_named(str(source))
     known, energies = context(specs)
+    net = load.configured_network(str(source), known.roots) or network_named(str(source), known.roots)
     tokens = prompt or min(PROMPT, max(net.transformer.context - generate, 1))
     run = generation.Run(net, batch, tokens, generate)
     return Generations(run, chosen, generation.generate(_all_hardware(known, on, at), run, energies, chosen))

@@ -3,6 +3,7 @@
 import errno
 import gc
 import os
+import re
 import sys
 import warnings
 from collections.abc import Iterator
@@ -83,13 +84,29 @@ times, and a run over everything imported so far takes as long as reading a devi
 _UsageError: type[Any] = typer.BadParameter.__bases__[0]
 
 
+_BOUNDS = (
+    (r"Input should be greater than or equal to (\S+)", r"want \1 or more"),
+    (r"Input should be less than or equal to (\S+)", r"want \1 or less"),
+    (r"Input should be a valid integer.*", "want a whole number"),
+    (r"Input should be a valid number.*", "want a number"),
+)
+"""What Typer says of a value, and how we do."""
+
+
+def _plain(message: str) -> str:
+    """A message on an option, in the words of all other messages."""
+    for pattern, text in _BOUNDS:
+        message = re.sub(pattern, text, message)
+    return message
+
+
 @contextmanager
 def _sanitized_usage() -> Iterator[None]:
     """Errors of usage quote words that were typed; nothing in them acts on a terminal or a log."""
     try:
         yield
     except _UsageError as error:
-        error.message = sanitized(error.message)
+        error.message = _plain(sanitized(error.message))
         raise
 
 

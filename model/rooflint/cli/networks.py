@@ -22,7 +22,6 @@ from rooflint.hardware.names import select_device, select_devices
 from rooflint.output.deliver import deliver
 from rooflint.prediction.comparison import WINS, Comparison, Contender, contend, requirements
 from rooflint.prediction.sweep import BATCHES, sweep
-from rooflint.workloads.tables import workload_ids
 
 app = typer.Typer(add_completion=False)
 
@@ -56,7 +55,7 @@ def analyze_command(
     """Show time, units, energy, memory, cost and carbon of a network on a device, down to each kernel."""
     from rooflint.prediction.cost import CostTables, Place, cost_of  # noqa: PLC0415
 
-    work = api.network(network, shape=shape_of(shape), prompt=prompt, past=past)
+    work = api.network(network, shape=shape_of(shape), prompt=prompt, past=past, specs=specs)
 
     def predicted(samples: int) -> api.Prediction:
         return api.predict(
@@ -127,7 +126,7 @@ def compare_command(
         deliver(written.answer(), form, output)
         return
     found = api.compare(
-        api.network(network, shape=shape_of(shape), prompt=prompt, past=past), hardware or explain,
+        api.network(network, shape=shape_of(shape), prompt=prompt, past=past, specs=specs), hardware or explain,
         precision=precision, batch=batch, storage=storage, fuse=fuse, launch=launch, fidelity=fidelity,
         cached=cached, at=at, specs=specs,
     )  # fmt: skip
@@ -177,9 +176,7 @@ def _named(found: Comparison, devices: list[Hardware], name: str) -> Contender:
 @app.command("models")
 def models_command(
     device: DeviceName,
-    networks: Annotated[
-        list[str] | None, typer.Argument(help="Networks; those with a committed table if none.")
-    ] = None,
+    networks: Annotated[list[str] | None, typer.Argument(help="Networks; all that need no torch if none.")] = None,
     batch: options.Batch = 1,
     precision: options.Compute = "bf16",
     storage: options.Storage = "",
@@ -200,9 +197,9 @@ def models_command(
     hardware = select_device(known, device, at)
     found: list[tuple[str, Contender]] = []
     refused: list[str] = []
-    for name in networks or workload_ids():
+    for name in networks or api.networks(specs):
         try:
-            one = contend(hardware, api.network(name).at_batch(batch), energies, setting)
+            one = contend(hardware, api.network(name, specs=specs).at_batch(batch), energies, setting)
         except RooflintError as error:
             refused.append(str(error))
             continue
@@ -244,6 +241,6 @@ def sweep_command(
     ]
     wanted = requirements(require)
     known, energies = api.context(specs)
-    work = api.network(network, shape=shape_of(shape), prompt=prompt, past=past).at_batch(1)
+    work = api.network(network, shape=shape_of(shape), prompt=prompt, past=past, specs=specs).at_batch(1)
     found = sweep(select_devices(known, hardware, at), work, energies, settings, batches_of(batches, "--batches"))
     deliver(sweep_answer(work, found, wanted), form, output)

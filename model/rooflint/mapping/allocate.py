@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rooflint.base.errors import RooflintError
+from rooflint.base.errors import RooflintError, shown
 from rooflint.base.facts import Fact
 from rooflint.base.memo import kept
 from rooflint.base.precision import bytes_per_element
@@ -284,7 +284,10 @@ def _warps(hardware: Hardware, unit: ComputeUnit) -> tuple[Fact, Fact, Fact]:
     """Groups, warps that one of them holds, threads of a warp. Raises MappingError for a missing fact."""
     for path in (f"resident_warps.{unit.group}", f"warp_threads.{unit.group}"):
         if path not in hardware.facts:
-            raise MappingError(f"{hardware.id} does not say {path}; ops on a {unit.group} are laid out in warps")
+            group = unit.fact("groups")
+            key = path.partition(".")[0]
+            want = f"want '{key}: {{{unit.group}: [value, source, where]}}' to lay ops out in warps, found none"
+            raise MappingError(f"{shown(group.file)}:{group.line}  {hardware.id}: {want}")
     return (
         unit.fact("groups"),
         hardware.facts[f"resident_warps.{unit.group}"],

@@ -26,6 +26,7 @@ from platformdirs import user_cache_path
 from rooflint.base.errors import RooflintError
 from rooflint.base.files import file_digest, write_atomically
 from rooflint.base.suggestions import did_you_mean, nearest
+from rooflint.hardware.registry import PACKAGED
 from rooflint.workloads.flow import Flow
 from rooflint.workloads.huggingface import network_of
 from rooflint.workloads.networks import Network, find_network, network_names
@@ -131,6 +132,7 @@ def network(
     fresh: bool = False,
     prompt: int | None = None,
     past: int = 0,
+    roots: Sequence[Path] = (PACKAGED,),
 ) -> Workload:
     """The table of a network, for inputs of those shapes or of its own.
 
@@ -143,17 +145,18 @@ def network(
         fresh: capture again, whatever is kept.
         prompt: new tokens of each sequence, of a language model alone.
         past: tokens of each sequence that it has in its cache.
+        roots: folders of specs whose networks are known by their names.
 
     A factory and a `.pt2` file run code: warns where it lies outside of the project and of what is installed, and where
     a capture cannot be kept. Raises RooflintError for a network that is unknown or cannot be captured,
     and where torch is needed but missing.
     """
-    if configured := configured_network(name):
+    if configured := configured_network(name, roots):
         if shapes:
             raise RooflintError(f"{name}: want no shape but tokens, such as --prompt 2048")
         return configured.workload(new=prompt, past=past)
     if prompt is not None or past:
-        raise RooflintError(f"{name}: is not a language model, which --prompt and --past are for{_like(name)}")
+        raise RooflintError(f"{name}: is not a language model, which --prompt and --past are for{_like(name, roots)}")
     program, factory = name.endswith(".pt2"), ":" in name
     whole = _checked(name, shapes, 0 if program else None if factory else 1)
     where = folder or user_cache_path("rooflint") / "captures"
@@ -162,7 +165,7 @@ def network(
     if factory:  # what a name means depends on where one stands
         here = [str(Path.cwd()), whole]
         return _kept(name, here, where, fresh, lambda: _captured(name, whole), _sources)
-    return _torchvision(name.removeprefix("torchvision/"), whole, where, fresh)
+    return _torchvision(name.removeprefix("torchvision/"), whole, where, fresh, roots)
 
 
 def module(source: Any, inputs: Any = None, shapes: Shapes = ()) -> Workload:
@@ -187,7 +190,7 @@ def _checked(name: str, shapes: Shapes, most: int | None) -> list[list[int]]:
     return [list(shape) for shape in shapes]
 
 
-def _torchvision(name: str, shapes: Shapes, folder: Path, fresh: bool) -> Workload:
+def _torchvision(name: str, shapes: Shapes, folder: Path, fresh: bool, roots: Sequence[Path]) -> Workload:
     committed = f"torchvision/{name}"
     if not shapes and not fresh and committed in workload_ids():
         return load_workload(committed)
@@ -200,7 +203,7 @@ def _torchvision(name: str, shapes: Shapes, folder: Path, fresh: bool) -> Worklo
     try:
         return _kept(committed, shapes, folder, fresh, captured)
     except MissingTorchError as error:
-        having = [committed.rpartition("/")[2] for committed in workload_ids()] + network_names()
+        having = [committed.rpartition("/")[2] for committed in workload_ids()] + network_names(roots)
         if name in having:
             raise MissingTorchError(f"{name}: to capture it anew, or for another input, {error}") from error
         near = difflib.get_close_matches(name.lower(), having, n=1)
@@ -209,16 +212,16 @@ def _torchvision(name: str, shapes: Shapes, folder: Path, fresh: bool) -> Worklo
         raise MissingTorchError(f"{meant} is not among the networks that need no capture ({known}); {error}") from error
 
 
-def configured_network(name: str) -> Network | None:
+def configured_network(name: str, roots: Sequence[Path] = (PACKAGED,)) -> Network | None:
     """A network by its configuration: a name, or the path of a `config.json` of Hugging Face; None for others.
 
     Raises InputError for another file, WorkloadError for a model type that is not known.
     """
-    return network_of(Path(name)) if name.endswith(".json") else find_network(name)
+    return network_of(Path(name)) if name.endswith(".json") else find_network(name, roots)
 
 
-def _like(name: str) -> str:
-    return did_you_mean(nearest(name.lower(), network_names(), cutoff=0.7))
+def _like(name: str, roots: Sequence[Path]) -> str:
+    return did_you_mean(nearest(name.lower(), network_names(roots), cutoff=0.7))
 
 
 def _program(file: Path, folder: Path, fresh: bool) -> Workload:

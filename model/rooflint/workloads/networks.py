@@ -5,7 +5,7 @@
 Peaks of devices are derived from facts, and so is the work of a network: nothing here is counted by a capture.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -160,6 +160,10 @@ class NetworkSpec(SourcedSpec):
     encoder: EncoderSpec | None = None
 
 
+Roots = Sequence[Path]
+"""Folders of specs, of which the first that has a network counts."""
+
+
 @dataclass(frozen=True)
 class Network:
     """A network by its configuration."""
@@ -186,25 +190,29 @@ class Network:
         return table(self.transformer, batch, tokens, [Step(past)])
 
 
-def network_names() -> list[str]:
+def network_names(roots: Roots = (PACKAGED,)) -> list[str]:
     """What networks are called on a command line."""
-    return sorted(file.stem if file.suffix == ".yaml" else file.name for file in _files().values())
+    return sorted(file.stem if file.suffix == ".yaml" else file.name for file in _files(roots).values())
 
 
-def find_network(name: str) -> Network | None:
-    """The network of an id, a name or an alias, whatever its case; None where there is none."""
+def find_network(name: str, roots: Roots = (PACKAGED,)) -> Network | None:
+    """The network of an id, a name or an alias in some folders of specs, whatever its case; None where there is none.
+
+    The first folder that has it counts.
+    """
     wanted = name.lower()
-    for one, file in _files().items():
-        if wanted in (one, one.rpartition("/")[2]):
-            return read_network(file)
-    return next((one for one in _every() if wanted in one[1]), (None,))[0]
+    for root in roots:
+        for one, file in _files_of(root).items():
+            if wanted in (one, one.rpartition("/")[2]):
+                return read_network(file)
+    return next((read_network(file) for root in roots for file, aliases in _aliases(root) if wanted in aliases), None)
 
 
-def network_named(name: str) -> Network:
+def network_named(name: str, roots: Roots = (PACKAGED,)) -> Network:
     """The same. Raises WorkloadError for an unknown name, with the nearest ones."""
-    found = find_network(name)
+    found = find_network(name, roots)
     if found is None:
-        near = did_you_mean(nearest(name.lower(), network_names()))
+        near = did_you_mean(nearest(name.lower(), network_names(roots)))
         raise WorkloadError(f"unknown network '{name}'{near}")
     return found
 
@@ -219,23 +227,34 @@ def read_network(file: Path) -> Network:
     return Network(f"{family}/{file.stem}", spec.name, _transformer(file.stem, spec, facts), facts, sources_of(spec))
 
 
-def _files() -> Mapping[str, Path]:
-    return _files_of(PACKAGED)
+def _files(roots: Roots) -> dict[str, Path]:
+    """Files by id; those of the first root count."""
+    return {one: file for root in reversed(roots) for one, file in _files_of(root).items()}
 
 
-@lru_cache(maxsize=4)
 def _files_of(root: Path) -> Mapping[str, Path]:
-    return Registry((root,)).files_of("networks")
+    return _packaged() if root == PACKAGED else Registry((root,)).files_of("networks")
 
 
 @lru_cache(maxsize=1)
-def _every() -> tuple[tuple[Network, frozenset[str]], ...]:
-    """Every network with its aliases in lower case."""
-    found = []
-    for file in _files().values():
+def _packaged() -> Mapping[str, Path]:
+    return Registry((PACKAGED,)).files_of("networks")
+
+
+def _aliases(root: Path) -> Iterable[tuple[Path, frozenset[str]]]:
+    """Files of a root, each with its aliases in lower case; those that are shipped are read once."""
+    return _packaged_aliases() if root == PACKAGED else _read_aliases(root)
+
+
+@lru_cache(maxsize=1)
+def _packaged_aliases() -> tuple[tuple[Path, frozenset[str]], ...]:
+    return tuple(_read_aliases(PACKAGED))
+
+
+def _read_aliases(root: Path) -> Iterator[tuple[Path, frozenset[str]]]:
+    for file in _files_of(root).values():
         _, spec = read_spec(file, NetworkSpec)
-        found.append((read_network(file), frozenset(alias.lower() for alias in spec.aliases)))
-    return tuple(found)
+        yield file, frozenset(alias.lower() for alias in spec.aliases)
 
 
 def _transformer(name: str, spec: NetworkSpec, facts: Mapping[str, Fact]) -> Transformer:

@@ -169,7 +169,7 @@ def test_each_rung_of_the_ladder_is_a_field_of_the_fastest_kernel(name):
             "store": "beside the main loop",  # Hopper: asynchronous matrix units, no waves
             "kernel": "tile 256×128, k in 1, 3.88 tiles per SM",  # 16 × 32 tiles on 132 SM
             "power": "all ops at 700 W",
-            "together": "the longer of kernel and power, overlapped with memory",
+            "together": "they overlap: (power^p + memory^p)^(1/p), p = 3.03",
             "+ reduction": "k is not split",
             "+ launch": "kernel to kernel in a graph",
         }),

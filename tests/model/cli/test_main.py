@@ -140,6 +140,19 @@ def test_an_abbreviation_is_said_beside_the_output(run):
 
 
 @pytest.mark.parametrize(
+    ("words", "wish"),
+    [
+        (("--prompt", "0"), "'--prompt': want 1 or more"),
+        (("--batch", "x"), "want a whole number"),
+    ],
+)
+def test_a_value_that_an_option_does_not_take_is_told_in_plain_words(run, words, wish):
+    done = run("compare", "llama-3.1-8b", "-d", "h100-sxm5", *words)
+    assert done.status == 2
+    assert wish in " ".join(done.err.replace("│", " ").split())
+
+
+@pytest.mark.parametrize(
     "words", [("\u202enosuch",), ("tdp", "estimate", "t4", "\x1b[31mred"), ("peaks", "--\u202eat")]
 )
 def test_usage_errors_show_control_characters_as_escapes(run, words):

@@ -12,6 +12,7 @@ from rooflint.answers.analyze import AnalyzeRecord
 from rooflint.answers.compare import CompareRecord
 from rooflint.answers.record import LISTING
 from rooflint.answers.sweep import ModelsRecord, SweepRecord
+from rooflint.api.predictions import networks
 from rooflint.base.errors import RooflintError
 from rooflint.cli.networks import app
 from rooflint.coefficients.library import Coefficients
@@ -19,7 +20,7 @@ from rooflint.energy.model import Energies
 from rooflint.hardware.registry import Registry
 from rooflint.output.answer import UnknownFormatError
 from rooflint.prediction.predict import Setting, predict
-from rooflint.workloads.tables import load_workload, workload_ids
+from rooflint.workloads.tables import load_workload
 
 SHAPES = {"compare": CompareRecord, "analyze": AnalyzeRecord, "models": ModelsRecord, "sweep": SweepRecord}
 REGISTRY = Registry()
@@ -227,7 +228,7 @@ def test_an_analysis_has_every_kernel():
 
 
 def test_models_takes_all_committed_networks_or_those_that_are_named():
-    assert len(asked("models", "gpu")["networks"]) == len(workload_ids())
+    assert len(asked("models", "gpu")["networks"]) == len(networks())
     assert [row["network"] for row in asked("models", "gpu", "vgg16", "resnet50")["networks"]] == ["vgg16", "resnet50"]
 
 

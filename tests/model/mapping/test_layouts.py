@@ -205,7 +205,10 @@ def test_a_gpu_that_does_not_say_its_warps_is_told_what_is_missing(specs):
             macs_per_clock: {fp32: [1 MAC, wp, p. 1]}
             circuit: cuda_core
         """)
-    with pytest.raises(MappingError, match=r"acme/one does not say resident_warps\.SM"):
+    with pytest.raises(
+        MappingError,
+        match=r"yaml:\d+  acme/one: want 'resident_warps: \{SM: \[value, source, where\]\}' to lay ops out in warps",
+    ):
         allocate(device, gemm(8, 8, 8), compute="fp32")
 
 
@@ -228,7 +231,7 @@ def test_only_thread_groups_have_a_choice_of_tiles_and_packed_warps():
         allocate(TPU, gemm(8, 8, 8), compute="bf16", tile=(64, 64))
     with pytest.raises(MappingError, match="they have no output tiles"):
         allocate(H100, gemm(8, 8, 8), compute="fp16", layout="packed", tile=(64, 64))
-    with pytest.raises(MappingError, match="does not say resident_warps"):
+    with pytest.raises(MappingError, match="want 'resident_warps:"):
         allocate(XEON, gemm(8, 8, 8), compute="fp32", layout="packed")
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from rooflint.base.errors import InputError, RooflintError
+from rooflint.hardware.registry import PACKAGED
 from rooflint.workloads.load import network
 from rooflint.workloads.networks import PROMPT, find_network, network_named, network_names, read_network
 from rooflint.workloads.workload import WorkloadError
@@ -114,3 +115,23 @@ def test_tokens_are_for_language_models():
 def test_more_tokens_than_the_context_are_refused():
     with pytest.raises(WorkloadError, match="gpt-j-6b: want at most 2048 tokens, its context; found 2049"):
         network("gpt-j-6b", prompt=1, past=2048)
+
+
+# ---- networks of one's own
+
+
+def test_a_network_below_ones_own_specs_is_known_by_name_and_goes_before_one_that_is_shipped(specs):
+    specs.write("acme/mine-8b", LLAMA.replace("name: Tiny", "name: Mine"), "networks")
+    specs.write("acme/llama-3.1-8b", LLAMA, "networks")
+    roots = (specs.root, PACKAGED)
+    assert network("mine-8b", prompt=1, roots=roots).tokens == (1, 0, 1)
+    assert find_network("llama-3.1-8b", roots).transformer.layers == 2
+    assert find_network("llama-3.1-8b").transformer.layers == 32
+    assert {"mine-8b", "llama-3.1-70b"} <= set(network_names(roots))
+    assert find_network("mine-8b") is None
+
+
+def test_an_unknown_network_is_compared_with_ones_own(specs):
+    specs.write("acme/mine-8b", LLAMA, "networks")
+    with pytest.raises(WorkloadError, match=r"unknown network 'mine-8'; did you mean mine-8b"):
+        network_named("mine-8", (specs.root, PACKAGED))

@@ -18,7 +18,7 @@ def test_a_removed_claim_says_what_where_and_what_to_write(guarded, against):
     assert first == f"{GOLDEN}:{line}  count core of acme/x1 is removed"
     assert write == "  write in golden/x1.yaml: removed: {count-core: REASON}"
     assert counts == "claims: 1 removed, 9 unchanged"
-    assert last.startswith("failed: ") and last.endswith("9 now: 1 loss without a stated reason")
+    assert last.startswith("failed: ") and last.endswith("9 now: 1 check removed or weakened without a stated reason")
 
 
 def test_claims_of_a_file_share_a_block(guarded, against):

@@ -57,7 +57,7 @@ def check_parameters(claim: Claim) -> None:
 def obtain_parameters(claim: Claim, context: Context) -> Obtained:
     """Weights, biases and norms that follow from the configuration. [1]"""
     name = context.workload(claim).name
-    network = find_network(name)
+    network = find_network(name, context.registry.roots)
     if network is None:
         raise ClaimError(f"{name} is not a network that is given by its configuration")
     count = PARAMETERS_OF[claim.subject](network.transformer)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_rooflint.golden.kinds import ClaimError
+from rooflint.hardware.registry import PACKAGED
 from rooflint.workloads import tables
 from rooflint.workloads.networks import find_network, network_named
 from rooflint.workloads.workload import Workload, WorkloadError, conv2d, gemm, mlp
@@ -48,7 +49,7 @@ def _build(text: str, roots: tuple[Path, ...]) -> Workload:
 def _network(name: str, roots: tuple[Path, ...]) -> Workload:
     if len(name) > LONGEST:
         raise ClaimError(f"workload: want a name of at most {LONGEST} characters")
-    if configured := find_network(name):
+    if configured := find_network(name, (*roots, PACKAGED)):
         return configured.workload()
     for root in roots:
         if (root / "workloads" / f"{name}.yaml").is_file():
@@ -65,7 +66,7 @@ def _parametric(given: Any, roots: tuple[Path, ...]) -> Workload:
         case {"network": str(name), **more} if not more:
             return _network(name, roots).at_batch(batch)
         case {"network": str(name), **more} if set(more) <= {"prompt", "past"}:
-            return network_named(name).workload(batch, more.get("prompt"), more.get("past", 0))
+            return network_named(name, (*roots, PACKAGED)).workload(batch, more.get("prompt"), more.get("past", 0))
         case {"mlp": [*widths], **more} if set(more) <= {"bias"}:
             return mlp(widths, batch=batch, **more)
         case {"gemm": [m, n, k], **more} if not more:

@@ -296,7 +296,7 @@ def _outcome(losses: int, fails: int, files: int, hidden: int) -> str:
     parts = [f"{fail_text(fails)} that did not before"] if fails else []
     rest = f" ({counted(hidden, 'claim')} {'rests' if hidden == 1 else 'rest'} on {'it' if files == 1 else 'them'})"
     parts += [f"{counted(files, 'file')} cannot be read{rest if hidden else ''}"] if files else []
-    parts += [f"{losses} {'loss' if losses == 1 else 'losses'} without a stated reason"] if losses else []
+    parts += [f"{counted(losses, 'check')} removed or weakened without a stated reason"] if losses else []
     return ", ".join(parts) or "nothing was lost without a reason"
 
 

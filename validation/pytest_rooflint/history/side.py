@@ -261,7 +261,9 @@ def repository(here: Path) -> Path:
     try:
         return git.top_of(here)
     except git.RevisionError as error:
-        raise git.RevisionError(f"{error}; without git, name two folders of specs or ledgers") from error
+        raise git.RevisionError(
+            f"{error}; without git, name two folders of specs, or two files that rooflint ledger wrote"
+        ) from error
 
 
 def _at(top: Path, commit: str, label: str, roots: Sequence[Path], into: Path) -> Specs:
