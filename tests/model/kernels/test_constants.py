@@ -1,5 +1,8 @@
 """The files of constants: what is shipped, and what is refused."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from rooflint.base.errors import InputError, RooflintError
@@ -102,3 +105,13 @@ def test_a_family_that_no_fit_has_seen_changes_nothing():
     assert SHIPPED.without("unknown") == SHIPPED.constants
     assert set(SHIPPED.families("cores")) >= {"volta", "turing", "pascal"}
     assert set(SHIPPED.families()) == {"ampere", "hopper", "ada", "blackwell", "rtx_pro"}
+
+
+def test_the_page_counts_the_constants_of_every_group():
+    text = (Path(__file__).parents[3] / "docs/method-silicon.md").read_text(encoding="utf-8")
+    counted = dict(re.findall(r"^\| (\w+) \| (\d+ \| \d+) \|", text, re.MULTILINE))
+    found = {group: [one.found for one in SHIPPED.specs(group).values()] for group in GROUPS}
+    for group, kinds in found.items():
+        assert counted[group] == f"{kinds.count('fitted')} | {kinds.count('chosen')}", group
+    every = [kind for kinds in found.values() for kind in kinds]
+    assert counted["all"] == f"{every.count('fitted')} | {every.count('chosen')}"
