@@ -24,8 +24,8 @@ class Source:
     url: str | None = None
 
 
-#: File, line, path and operating point of a fact: what stays the same when its value changes.
-Place = tuple[Path, int, str, str]
+#: File, path and operating point of a fact: what stays the same when its value or its line changes.
+Place = tuple[Path, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Fact:
     @property
     def place(self) -> Place:
         """Where it is stated, whatever it says."""
-        return self.file, self.line, self.path, self.at
+        return self.file, self.path, self.at
 
     @property
     def value(self) -> float:

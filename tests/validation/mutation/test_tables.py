@@ -93,7 +93,7 @@ def test_the_other_coefficient_is_what_energies_are_worked_out_from(shelf):
 def test_a_coefficient_that_is_looked_up_is_noted_and_no_other(shelf):
     context = tracked(shelf)
     Energies.of(context.registry).coefficients.process("9nm").energy("op", "fp16")
-    assert {place[2] for place in context.dependencies.places} == {FP16}
+    assert {place[1] for place in context.dependencies.places} == {FP16}
 
 
 def test_a_price_is_planted_by_factors_and_removed(shelf):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pytest_rooflint.suite.dependencies import Changed, NotedRegistry, tracked
+from pytest_rooflint.suite.dependencies import Changed, Dependencies, NotedRegistry, tracked
 from pytest_rooflint.suite.suite import Suite
 from rooflint.hardware.names import select_device
 from rooflint.hardware.registry import PACKAGED, UnknownDeviceError
@@ -16,7 +16,7 @@ def tracking(small):
 
 
 def paths(dependencies):
-    return {place[2] for place in dependencies.places}
+    return {place[1] for place in dependencies.places}
 
 
 def test_devices_and_architectures_are_noted_apart(tracking):
@@ -70,8 +70,8 @@ def test_facts_of_an_operating_point_are_read_where_they_are_stated():
     assert not noted.places
     overlay = device.operating_points["30w"]
     device.unit("tensor_core").peak_ops_per_s("int8")
-    noted_lines = {(path, line) for _, line, path, _ in noted.places}
-    assert ("units.tensor_core.clock", overlay.unread["units.tensor_core.clock"].line) in noted_lines
+    assert overlay.unread["units.tensor_core.clock"].place in noted.places
+    assert (device.file, "units.tensor_core.clock", "") not in noted.places
     assert "tdp" not in paths(noted)
 
 
@@ -103,7 +103,7 @@ def test_an_architecture_notes_its_facts_too(tracking):
 
 @pytest.fixture
 def noting(small):
-    return NotedRegistry.over(small.suite().registry)
+    return NotedRegistry.over(small.suite().registry, Dependencies())
 
 
 def test_devices_come_as_they_are_with_a_note_of_their_names(small, noting):
@@ -144,6 +144,6 @@ def test_whether_a_fact_is_there_is_noted_apart_from_its_value(tracking):
     facts = registry.get("acme/x1").facts
     assert "tdp" in facts
     assert "no_such_fact" not in facts
-    assert {place[2] for place in noted.present} == {"tdp"}
-    assert len(list(facts)) == len({place[2] for place in noted.present})
+    assert {place[1] for place in noted.present} == {"tdp"}
+    assert len(list(facts)) == len({place[1] for place in noted.present})
     assert not noted.places

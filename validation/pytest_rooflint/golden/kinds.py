@@ -302,8 +302,9 @@ def home(name: str) -> str:
 
 
 def packages() -> tuple[str, ...]:
-    """Packages that define kinds, and the model, which they rest on."""
-    return tuple(sorted({"rooflint", *(entry.module.partition(".")[0] for entry in _entries().values())}))
+    """Packages that define kinds, and those that read what they rest on: specs and published tables."""
+    homes = (entry.module.partition(".")[0] for entry in _entries().values())
+    return tuple(sorted({"rooflint", "rooflint_calibration", *homes}))
 
 
 @cache

@@ -182,20 +182,20 @@ class _Found:
     # ---- facts that a claim depends on
 
     @cached_property
-    def _changed_facts(self) -> Mapping[tuple[str | None, int | None, str, str], list[Change]]:
+    def _changed_facts(self) -> Mapping[tuple[str | None, str, str], list[Change]]:
         """Changed facts by where either side states them."""
         found = defaultdict(list)
         for change in self.facts:
             for stated in filter(None, (change.old, change.new)):
-                found[stated.file, stated.line, change.path, change.at or ""].append(change)
+                found[stated.file, change.path, change.at or ""].append(change)
         return found
 
     def _facts(self, old: Judged | None, new: Judged | None) -> list[records.ChangedFact]:
         found = dict[Change, None]()
         for one, side in ((old, self.before), (new, self.after)):
-            for file, line, path, at in sorted(one.places) if one and self.facts else ():
+            for file, path, at in sorted(one.places) if one and self.facts else ():
                 name = side.name(file) if side is self.before else shown(file)
-                found |= dict.fromkeys(self._changed_facts.get((name, line, path, at), ()))
+                found |= dict.fromkeys(self._changed_facts.get((name, path, at), ()))
         return [_fact(change) for change in found]
 
     # ---- recordings

@@ -8,12 +8,13 @@ from pytest_rooflint.golden import kinds
 from pytest_rooflint.golden.expect import Expectation, parse_expectation
 from pytest_rooflint.golden.kinds import Claim
 from pytest_rooflint.mutation.operators import SAME
-from pytest_rooflint.suite.dependencies import Dependencies, tracked
+from pytest_rooflint.suite.dependencies import Dependencies, Noted, tracked
 from pytest_rooflint.suite.judge import brief
 from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Outcome, Verdict
 from rooflint.base.errors import shown
 from rooflint.base.facts import Fact, Place
+from rooflint.base.memo import memoised
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class JudgedClaim:
     """What the model obtains; None where it refuses."""
     corroborated: bool
     facts: frozenset[Place]
-    """Lines of the facts that the value follows from."""
+    """Places of the facts that the value follows from."""
     dependencies: Dependencies
     """What it reads."""
 
@@ -86,6 +87,11 @@ class Baseline:
     claims: tuple[JudgedClaim, ...]
     """All claims but replays, which count neither as coverage nor as a kill."""
 
+    @memoised
+    def context(self, claim_id: str) -> Noted:  # noqa: ARG002  # the key under which it is kept
+        """The suite as a claim sees it in all trials, with a note of what it read in any of them."""
+        return tracked(self.suite)
+
     @cached_property
     def _by_place(self) -> dict[Place, list[JudgedClaim]]:
         return self._by(lambda read: read.places)
@@ -111,7 +117,7 @@ class Baseline:
 
     @cached_property
     def backed(self) -> frozenset[Place]:
-        """Lines of the facts that corroborated peaks and bandwidths rest on."""
+        """Places of the facts that corroborated peaks and bandwidths rest on."""
         rates = (one for one in self.claims if one.corroborated and one.claim.kind in ("peak", "bandwidth"))
         return frozenset(place for one in rates for place in one.facts)
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from pytest_rooflint.mutation.baseline import Baseline, JudgedClaim, checking
-from pytest_rooflint.mutation.outcome import Group, Mutant, Outcome, outcomes, subject_of
+from pytest_rooflint.mutation.outcome import Basis, Group, Mutant, Outcome, subject_of, trials
 from pytest_rooflint.mutation.store import Store
 from pytest_rooflint.suite import world
 from pytest_rooflint.suite.dependencies import Name
@@ -77,10 +77,11 @@ def run(
     if kept := sum(one is not None for known in found.values() for one in known):
         progress(kept)
     for position, some, new in _outcomes(baseline, all_groups, missing, workers):
-        for index, one in zip(some, new, strict=True):
+        for index, (one, _) in zip(some, new, strict=True):
             found[position][index] = one
         if store and not (store.is_kept(all_groups[position], baseline) and not some):
-            store.put(all_groups[position], _complete(found[position]), baseline)
+            bases = [basis for _, basis in new]
+            store.put(all_groups[position], _complete(found[position]), dict(zip(some, bases, strict=True)), baseline)
         if some:
             progress(len(some))
     return {position: _complete(found[position]) for position in wanted}
@@ -96,13 +97,13 @@ def _complete(found: Sequence[Outcome | None]) -> tuple[Outcome, ...]:
 
 def _outcomes(
     baseline: Baseline, all_groups: Sequence[Group], missing: Mapping[int, Sequence[int]], workers: Workers
-) -> Iterator[tuple[int, Sequence[int], Sequence[Outcome]]]:
+) -> Iterator[tuple[int, Sequence[int], Sequence[tuple[Outcome, Basis]]]]:
     """Outcomes of some mutants of each group, by the positions of both; groups of which none is missing come first."""
     yield from ((position, some, ()) for position, some in missing.items() if not some)
     left = sorted(((position, some) for position, some in missing.items() if some), key=lambda one: -len(one[1]))
     groups_left = [_some(all_groups[position], some) for position, some in left]
     if workers.is_one or (sum(len(some) for _, some in left) < FEW and not (workers.dask or workers.ray)):
-        found: Iterator[Sequence[Outcome]] = (list(outcomes(group, baseline)) for group in groups_left)
+        found: Iterator[Sequence[tuple[Outcome, Basis]]] = (list(trials(group, baseline)) for group in groups_left)
     else:
         found = results(judge_shard, _shards(groups_left, baseline), workers)
     yield from ((position, some, new) for (position, some), new in zip(left, found, strict=True))
@@ -145,10 +146,13 @@ def _asked(group: Group, baseline: Baseline) -> tuple[JudgedClaim, ...]:
     return tuple({claim.id: claim for fact in facts for claim in baseline.asking(fact)}.values())
 
 
-def judge_shard(shard: Shard) -> list[Outcome]:
-    """The outcomes of a shard. Raises ClusterError where the worker's code or files are not those of the shard."""
+def judge_shard(shard: Shard) -> list[tuple[Outcome, Basis]]:
+    """The outcomes of a shard, and what each rests on.
+
+    Raises ClusterError where the worker's code or files are not those of the shard.
+    """
     suite = _suite_of(shard.golden_roots, shard.part, shard.spec_roots, shard.roots, shard.digest)
-    return list(outcomes(Group(subject_of(shard.subject, suite), shard.mutants, ()), Baseline(suite, shard.claims)))
+    return list(trials(Group(subject_of(shard.subject, suite), shard.mutants, ()), Baseline(suite, shard.claims)))
 
 
 @lru_cache(maxsize=1)

@@ -5,7 +5,7 @@ A claim that never looked up a fact is not asked about its mutants: they cannot 
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -13,14 +13,14 @@ from typing import Literal
 from pytest_rooflint.mutation import tables
 from pytest_rooflint.mutation.baseline import Baseline, JudgedClaim
 from pytest_rooflint.mutation.operators import SAME, Mutation, Mutations, mutations, quantities
-from pytest_rooflint.suite.dependencies import Name
+from pytest_rooflint.suite.dependencies import Dependencies, Name, Noted, tracking
 from pytest_rooflint.suite.judge import brief, caught
 from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Verdict
 from rooflint.base.errors import InputError
 from rooflint.base.facts import Fact, Place
 from rooflint.hardware.device import Hardware
-from rooflint.hardware.registry import Registry
+from rooflint.hardware.registry import Architecture, Registry
 
 # ---- Mutants, by file and fact
 
@@ -152,13 +152,37 @@ class Outcome:
     """Id of the corroborated claim whose figure it changes beyond the printed digits."""
 
 
-def outcomes(group: Group, baseline: Baseline) -> Iterator[Outcome]:
+@dataclass
+class Basis:
+    """What the outcomes of all mutants of a fact rest on, besides the fact and what its claims read without mutants."""
+
+    asked: dict[str, None] = field(default_factory=dict)
+    """Ids of the claims that were judged again; others looked the fact up, too, and were not needed."""
+    read: Dependencies = field(default_factory=Dependencies)
+    """What these claims read in a trial only."""
+    compared: bool = False
+    """Whether all figures of the devices that hold the fact were compared."""
+
+    def add(self, other: "Basis") -> None:
+        """Add what the outcomes of other mutants of the fact rest on."""
+        self.asked |= other.asked
+        self.read.add(other.read)
+        self.compared |= other.compared
+
+
+def outcomes(group: Group, baseline: Baseline) -> list[Outcome]:
     """The outcome of each mutant of a group, in its order."""
-    trials: dict[Fact, _FactTrial] = {}
+    return [outcome for outcome, _ in trials(group, baseline)]
+
+
+def trials(group: Group, baseline: Baseline) -> Iterator[tuple[Outcome, Basis]]:
+    """The same, with what the outcomes of each fact's mutants rest on, which is complete after the last of them."""
+    of_fact: dict[Place, _FactTrial] = {}
     for mutant in group.mutants:
-        if mutant.fact not in trials:
-            trials[mutant.fact] = _FactTrial(group.subject, mutant.fact, baseline)
-        yield trials[mutant.fact].outcome(mutant)
+        trial = of_fact.setdefault(mutant.fact.place, _FactTrial(group.subject, mutant.fact, baseline))
+        yield trial.outcome(mutant), trial.basis
+    for trial in of_fact.values():
+        trial.finish()
 
 
 @dataclass(frozen=True)
@@ -168,6 +192,14 @@ class _FactTrial:
     subject: Subject
     fact: Fact
     baseline: Baseline
+    basis: Basis = field(default_factory=Basis, repr=False)
+
+    def finish(self) -> None:
+        """Note what the claims that were asked read in trials, those of other facts included."""
+        asked = [self.baseline.by_id[name] for name in self.basis.asked]
+        for claim in asked:
+            self.basis.read.add(self.baseline.context(claim.id).dependencies)
+        self.basis.read = self.basis.read.beyond(claim.dependencies for claim in asked)
 
     @cached_property
     def holders(self) -> tuple[str, ...]:
@@ -189,13 +221,16 @@ class _FactTrial:
 
     def outcome(self, mutant: Mutant) -> Outcome:
         """Judge the claims, and no more of them than necessary."""
-        suite, wrong = self.baseline.suite, mutant.mutation.fact
+        wrong = mutant.mutation.fact
         mutated = self._with(wrong)
-        trial, claims = _Trial(replace(suite, registry=mutated), {}), self.claims if wrong else self.of_presence
+        held = frozenset(self.holders)
+        trial = _Trial(tracking(mutated, self.basis.read), held, self.subject, self.baseline, self.basis)
+        claims = self.claims if wrong else self.of_presence
         category, witness = self._category(trial, claims)
         likeliest = [witness, *claims] if witness else claims
         killer = next((claim.id for claim in likeliest if trial.after(claim).outcome == "fail"), None)
         if category == "uncorroborated" and killer is None:
+            self.basis.compared = True
             matters = self.matters if wrong or self.subject.table else self._moves(mutated)
             category = category if matters else "equivalent"
         return Outcome(category, killer, witness.id if witness else None)
@@ -247,15 +282,57 @@ def differ(one: dict[str, float], two: dict[str, float]) -> bool:
 class _Trial:
     """The suite with one mutated fact; each claim is judged once."""
 
-    suite: Suite
-    judged: dict[int, Verdict] = field(repr=False)
+    mutated: Registry
+    """Notes what is read of the devices that hold the fact, which all claims share."""
+    held: frozenset[str]
+    subject: Subject
+    baseline: Baseline
+    basis: Basis
+    judged: dict[str, Verdict] = field(default_factory=dict, repr=False)
 
     def after(self, claim: JudgedClaim) -> Verdict:
         """The verdict with the mutated fact."""
-        key = id(claim)
-        if key not in self.judged:
-            self.judged[key] = caught(claim.claim, "", lambda: brief(claim.claim, self.suite))
-        return self.judged[key]
+        if claim.id not in self.judged:
+            self.basis.asked[claim.id] = None
+            self.judged[claim.id] = caught(claim.claim, "", lambda: brief(claim.claim, self._context(claim)))
+        return self.judged[claim.id]
+
+    def _context(self, claim: JudgedClaim) -> Noted:
+        noted, suite = self.baseline.context(claim.id), self.baseline.suite
+        own, changed = noted.registry, self.mutated
+        registry = _TrialRegistry(
+            own.roots, own.texts, origin=own, mutated=changed, held=self.held, subject=self.subject
+        )
+        others = changed.others if self.subject.table else own.others
+        registry.__dict__.update(
+            files=suite.registry.files, architecture_files=suite.registry.architecture_files, others=others
+        )
+        return Noted(suite.over(registry), noted.dependencies)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _TrialRegistry(Registry):
+    """The registry of one claim, with a mutant in place of what holds its fact."""
+
+    origin: Registry
+    """Notes what the claim reads."""
+    mutated: Registry
+    held: frozenset[str]
+    subject: Subject
+
+    @property
+    def source(self) -> Registry:
+        """The registry that reads the files."""
+        return self.origin.source
+
+    def get(self, device: str) -> Hardware:
+        """The device of exactly that id. Raises UnknownDeviceError or InputError."""
+        return (self.mutated if device in self.held else self.origin).get(device)
+
+    def architecture(self, name: str) -> Architecture:
+        """The architecture of exactly that id. Raises UnknownDeviceError or InputError."""
+        is_mutated = self.subject.key == ("architecture", name)
+        return (self.mutated if is_mutated else self.origin).architecture(name)
 
 
 # ---- What a fact states

@@ -1,9 +1,10 @@
 """What mutation testing keeps: the verdict on each claim, the mutants of each file, their outcomes and their score.
 
 Each is kept with a key over everything that it was worked out from. A verdict rests on the modules that the kind of
-claim may import, on its golden file, on the files of the devices that it asked for, and on all files that are neither
-golden files nor devices. Mutants rest on their own file, on devices of the same architecture, and on rates of other
-architectures. Outcomes rest on the verdicts of the claims that look the facts up, and on the devices that hold them.
+claim may import, on its golden file, on the facts of devices that it looked up, on all that these devices say besides
+facts, and on all files that are neither golden files nor devices. Mutants rest on their own file, on devices of the
+same architecture, and on rates of other architectures. Outcomes rest on the verdicts of the claims that were judged
+again, and on the facts that these read in a trial. In which line a fact stands changes none of them.
 """
 
 import datetime
@@ -20,10 +21,10 @@ from pytest_rooflint.golden.kinds import Claim
 from pytest_rooflint.mutation import baseline, operators, outcome, score
 from pytest_rooflint.mutation.baseline import Baseline, JudgedClaim, checking, id_of
 from pytest_rooflint.mutation.operators import Mutation
-from pytest_rooflint.mutation.outcome import Group, Mutant, Outcome, Subject, group_of, subjects
+from pytest_rooflint.mutation.outcome import Basis, Group, Mutant, Outcome, Subject, group_of, subjects
 from pytest_rooflint.mutation.score import FileScore
 from pytest_rooflint.suite import dependencies, judge, store
-from pytest_rooflint.suite.dependencies import Dependencies, Name
+from pytest_rooflint.suite.dependencies import Dependencies, Name, outline, statement
 from pytest_rooflint.suite.modules import Modules
 from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import RooflintError
@@ -31,6 +32,7 @@ from rooflint.base.facts import Fact, Place
 from rooflint.base.files import digest_of, file_digest
 from rooflint.base.memo import memoised
 from rooflint.base.units import Quantity
+from rooflint.hardware.device import Hardware
 
 T = TypeVar("T")
 
@@ -56,6 +58,8 @@ class Store:
     """Keys of the verdicts of the baseline, by the ids of claims."""
     _made_keys: dict[Name, str] = field(default_factory=dict, repr=False)
     """Keys of the mutants of each file, by subject."""
+    _bases: dict[Name, list[Basis]] = field(default_factory=dict, repr=False)
+    """What the outcomes of each fact's mutants rest on, by subject."""
     _judged_keys: dict[Name, list[str]] = field(default_factory=dict, repr=False)
     """Keys of the outcomes of each fact's mutants, by subject."""
     _digests: dict[Path, str] = field(default_factory=dict, repr=False)
@@ -93,17 +97,49 @@ class Store:
         claim, read = judged.claim, judged.dependencies
         overdue = bool(claim.xfail and claim.xfail.until < self._today)
         files = self._goldens if read.any_golden(claim) else [*self._contents({claim.file, *read.goldens})]
-        asked = map(self._stated, sorted(read.names))
-        return digest_of([self._code[claim.kind], self._common, f"{claim.id} {overdue}", *files, *asked])
+        own = (self._code[claim.kind], self._common, f"{claim.id} {overdue}")
+        return digest_of([*own, *files, *self._said(read.names, read.places | read.present)])
+
+    def _said(self, names: Iterable[Name], places: Iterable[Place]) -> Iterator[str]:
+        """What devices and architectures say besides facts, and what some facts say."""
+        yield from map(self._outline, sorted(names))
+        yield from sorted(self._statements.get(place, "") for place in places)
 
     @cached_property
     def _goldens(self) -> Sequence[str]:
         return [*self._contents(self.suite.files)]
 
     @memoised
-    def _stated(self, name: Name) -> str:
-        """A device or an architecture, with the digests of its files."""
-        return "\n".join([" ".join(name), *self._contents(self._files_of(name))])
+    def _outline(self, name: Name) -> str:
+        """A device or an architecture without its facts; of one that cannot be read, digests of its files."""
+        section, named = name
+        registry = self.suite.registry
+        try:
+            device = registry.get(named) if section == "device" else registry.architecture(named).as_hardware()
+        except RooflintError:
+            return "\n".join([" ".join(name), *self._contents(self._files_of(name))])
+        return digest_of([section, outline(device)])
+
+    @memoised
+    def _whole(self, name: Name) -> str:
+        """A device or an architecture that can be read, with its facts."""
+        section, named = name
+        registry = self.suite.registry
+        device = registry.get(named) if section == "device" else registry.architecture(named).as_hardware()
+        return digest_of([self._outline(name), *(self._statements[fact.place] for fact in _facts_of(device))])
+
+    @cached_property
+    def _statements(self) -> Mapping[Place, str]:
+        """What the facts of all devices and architectures that can be read say; those of other files are common."""
+        registry, found = self.suite.registry, dict[Place, str]()
+        read = [*registry.readable()]
+        for name in registry.architecture_files:
+            with suppress(RooflintError):
+                read.append(registry.architecture(name).as_hardware())
+        for fact in (fact for hardware in read for fact in _facts_of(hardware)):
+            if (place := fact.place) not in found:  # devices share those of their architecture
+                found[place] = statement(fact)
+        return found
 
     @cached_property
     def _today(self) -> datetime.date:
@@ -168,7 +204,9 @@ class Store:
 
     def _digest_of_made(self, subject: Subject) -> str:
         own, registry = subject.hardware, self.suite.registry
-        files = {own.file, *self._files_of(subject.key), *(one.file for one in registry.siblings(own))}
+        near = [] if subject.table else [subject.key, *(("device", one.id) for one in registry.siblings(own))]
+        if not subject.table and own.architecture:
+            near.append(("architecture", own.architecture))
         rates = {fact.path for fact in subject.facts if operators.is_compared(fact)}
         compared = [
             f"{name} {path} {architecture.facts[path].display}"
@@ -177,7 +215,8 @@ class Store:
             for path in sorted(rates & architecture.facts.keys())
         ]
         code = self.modules.digest(operators.__name__, outcome.__name__, __name__)
-        return digest_of([code, *self._contents(files), *compared])
+        own_file = self._contents([own.file]) if subject.table else ()
+        return digest_of([code, *own_file, *map(self._whole, near), *compared])
 
     def known(self, group: Group, baseline: Baseline) -> list[Outcome | None]:
         """The kept outcomes of a group's mutants; None for each that has to be found out."""
@@ -190,16 +229,35 @@ class Store:
         outcomes = _outcomes(found, now)
         return [outcomes.get(_identity(group.subject, mutant)) for mutant in group.mutants]
 
-    def put(self, group: Group, outcomes: Sequence[Outcome], baseline: Baseline) -> None:
-        """Keep the outcomes of all mutants of a file. Raises StoreError where the folder cannot be written."""
+    def put(self, group: Group, outcomes: Sequence[Outcome], bases: Mapping[int, Basis], baseline: Baseline) -> None:
+        """Keep the outcomes of all mutants of a file, and what new ones rest on, by their positions in the group.
+
+        Raises StoreError where the folder cannot be written.
+        """
         subject, pairs = group.subject, zip(group.mutants, outcomes, strict=True)
+        self._bases[subject.key] = self._merged(group, bases, baseline)
+        self._judged_keys.pop(subject.key, None)
         content = {
             "made": self._made_key(subject),
             "judged": self._judged_keys_of(subject, baseline),
+            "rests": _bases_as_json(self._bases[subject.key]),
             "refused": list(group.refused),
             "mutants": [_as_row(subject, mutant, one) for mutant, one in pairs],
         }
+        self._rows[subject.key] = content
         self._keep(self._name(subject), json.dumps(content, ensure_ascii=False, separators=(",", ":")))
+
+    def _merged(self, group: Group, new: Mapping[int, Basis], baseline: Baseline) -> list[Basis]:
+        """What the outcomes of each fact's mutants rest on: those that are kept, and new ones."""
+        subject = group.subject
+        was, now = self._row(subject).get("judged"), self._judged_keys_of(subject, baseline)
+        before = was if isinstance(was, list) and len(was) == len(now) else [""] * len(now)
+        kept = zip(before, now, self._bases_of(subject), strict=True)
+        merged = [basis if one == two else Basis() for one, two, basis in kept]
+        of_fact = {id(one): (subject.position(group.mutants[index].fact), one) for index, one in new.items()}
+        for position, one in of_fact.values():
+            merged[position].add(one)
+        return merged
 
     def is_kept(self, group: Group, baseline: Baseline) -> bool:
         """Whether a group is kept as it is now made and judged."""
@@ -213,40 +271,66 @@ class Store:
         """The kept scores of files by their subjects; only those that hold for the mutants and verdicts of now."""
         try:
             rows = json.loads(store.kept(self.folder / SCORES))
-            kept = {(section, name): (key, row) for section, name, key, row in rows}
+            kept = {(section, name): (key, rests, row) for section, name, key, rests, row in rows}
         except (ValueError, TypeError, RecursionError):
             return {}
         found = {}
         for subject in self.subjects:
-            key, row = kept.get(subject.key, ("", None))
-            if key == self._score_key(subject, baseline):
+            key, rests, row = kept.get(subject.key, ("", {}, None))
+            bases = _bases(rests, len(subject.facts))
+            if row and key == self._score_key(subject, bases, baseline):
                 with suppress(ValueError):
                     found[subject.key] = FileScore.model_validate(row)
+                    self._bases[subject.key] = bases
         return found
 
     def put_scores(self, scores: Mapping[Name, FileScore], baseline: Baseline) -> None:
         """Keep the scores of files. Raises StoreError where the folder cannot be written."""
-        rows = [
-            [*subject.key, self._score_key(subject, baseline), scores[subject.key].model_dump(by_alias=True)]
-            for subject in self.subjects
-            if subject.key in scores
-        ]
+        rows = []
+        for subject in self.subjects:
+            if subject.key in scores:
+                bases = self._bases_of(subject)
+                key, score = self._score_key(subject, bases, baseline), scores[subject.key]
+                rows.append([*subject.key, key, _bases_as_json(bases), score.model_dump(by_alias=True)])
         self._keep(SCORES, json.dumps(rows, ensure_ascii=False, separators=(",", ":")))
 
-    def _score_key(self, subject: Subject, baseline: Baseline) -> str:
-        code = self.modules.digest(score.__name__, __name__)
-        judged = self._judged_keys_of(subject, baseline)
-        return digest_of([code, str(Path.cwd()), self._made_key(subject), *judged])  # files are named from the folder
+    def _score_key(self, subject: Subject, bases: Sequence[Basis], baseline: Baseline) -> str:
+        own = (self.modules.digest(score.__name__, __name__), str(Path.cwd()))  # files are named from the folder
+        lines = self._contents([subject.hardware.file])
+        return digest_of([*own, *lines, self._made_key(subject), *self._keys_on(subject, bases, baseline)])
 
     def _judged_keys_of(self, subject: Subject, baseline: Baseline) -> list[str]:
-        """What the outcomes of the mutants of each fact of a file rest on."""
+        """What the outcomes of the mutants of each fact of a file rest on, as far as it is kept."""
         if subject.key not in self._judged_keys:
-            heirs = self.suite.registry.heirs(subject.id) if subject.is_architecture else [subject.hardware]
-            files = {subject.hardware.file, *(file for one in heirs for file in self._files_of(("device", one.id)))}
-            base = digest_of([self.modules.digest(outcome.__name__, __name__), *self._contents(files)])
-            claims = ([self._keys[one.id] for one in baseline.asking(fact)] for fact in subject.facts)
-            self._judged_keys[subject.key] = [digest_of([base, *keys]) for keys in claims]
+            self._judged_keys[subject.key] = self._keys_on(subject, self._bases_of(subject), baseline)
         return self._judged_keys[subject.key]
+
+    def _keys_on(self, subject: Subject, bases: Sequence[Basis], baseline: Baseline) -> list[str]:
+        """Keys of the outcomes of the mutants of each fact, where they rest on these."""
+        heirs = self.suite.registry.heirs(subject.id) if subject.is_architecture else [subject.hardware]
+        devices: list[Name] = [] if subject.table else [("device", one.id) for one in heirs]
+        common = [self.modules.digest(outcome.__name__, __name__), *map(self._outline, devices)]
+        common += self._contents([subject.hardware.file]) if subject.table else ()
+        base, whole = digest_of(common), digest_of(map(self._whole, devices))
+        return [
+            digest_of([base, whole if basis.compared else "", *self._of_fact(fact, basis, baseline)])
+            for fact, basis in zip(subject.facts, bases, strict=True)
+        ]
+
+    def _of_fact(self, fact: Fact, basis: Basis, baseline: Baseline) -> Iterator[str]:
+        """What the outcomes of a fact's mutants rest on; of claims that were not asked, only their order."""
+        place, read = fact.place, basis.read
+        yield statement(fact)
+        for one in baseline.asking(fact):
+            key = self._keys[one.id] if one.id in basis.asked else ""
+            yield f"{one.id} {one.corroborated} {place in one.facts} {place in one.dependencies.places} {key}"
+        yield from self._said(read.names, read.places | read.present)
+        yield from self._contents(read.goldens)
+
+    def _bases_of(self, subject: Subject) -> list[Basis]:
+        if subject.key not in self._bases:
+            self._bases[subject.key] = _bases(self._row(subject).get("rests"), len(subject.facts))
+        return self._bases[subject.key]
 
     def _row(self, subject: Subject) -> dict[str, Any]:
         if subject.key not in self._rows:
@@ -285,7 +369,7 @@ def _as_json(claims: Iterable[JudgedClaim], keys: Mapping[str, str]) -> str:
             [places[place] for place in read.present],
             *([str(file) for file in read.goldens], read.folders),
         ]
-    listed = [(str(file), line, path, at) for file, line, path, at in places]
+    listed = [(str(file), path, at) for file, path, at in places]
     document = {"places": listed, "names": list(names), "claims": found}
     return json.dumps(document, ensure_ascii=False, separators=(",", ":"))
 
@@ -302,7 +386,7 @@ def _claims(text: str, wanted: Mapping[str, Claim]) -> dict[str, tuple[str, Judg
     """Kept verdicts on wanted claims with their keys; none from a text that something else wrote."""
     try:
         found = json.loads(text)
-        places: list[Place] = [(Path(file), line, path, at) for file, line, path, at in found["places"]]
+        places: list[Place] = [(_path(file), path, at) for file, path, at in found["places"]]
         names: list[Name] = [(section, name) for section, name in found["names"]]
         rows = found["claims"].items()
         return {name: _judged(name, wanted[name], row, places, names) for name, row in rows if name in wanted}
@@ -347,6 +431,54 @@ def _mutant(fact: Fact, row: Sequence[Any]) -> Mutant:
     quantity = None if value is None else Quantity(value, fact.quantity.dimension, display, step)
     wrong = Fact(fact.path, quantity, fact.source, fact.where, fact.file, fact.line, fact.at) if quantity else None
     return Mutant(fact, Mutation(operator, text, wrong, tuple(also)))
+
+
+def _bases_as_json(bases: Sequence[Basis]) -> dict[str, Any]:
+    """What outcomes rest on, by the positions of the facts; claims, names and places are numbered."""
+    claims, names, places = _Numbers[str](), _Numbers[Name](), _Numbers[Place]()
+    facts = [
+        [
+            [claims[one] for one in basis.asked],
+            [names[one] for one in sorted(basis.read.names)],
+            [places[one] for one in sorted(basis.read.places | basis.read.present)],
+            sorted(map(str, basis.read.goldens)),
+            basis.compared,
+        ]
+        for basis in bases
+    ]
+    listed = [(str(file), path, at) for file, path, at in places]
+    return {"claims": list(claims), "names": list(names), "places": listed, "facts": facts}
+
+
+def _bases(found: Any, count: int) -> list[Basis]:
+    """What outcomes rest on, as it was kept; nothing where something else wrote it."""
+    try:
+        claims, names = found["claims"], [(section, name) for section, name in found["names"]]
+        places: list[Place] = [(_path(file), path, at) for file, path, at in found["places"]]
+        made = [
+            Basis(
+                dict.fromkeys(claims[one] for one in asked),
+                Dependencies(
+                    {names[one] for one in named}, {places[one] for one in read}, set(), {*map(Path, goldens)}
+                ),
+                compared,
+            )
+            for asked, named, read, goldens, compared in found["facts"]
+        ]
+    except (ValueError, TypeError, KeyError, IndexError):
+        made = []
+    return made if len(made) == count else [Basis() for _ in range(count)]
+
+
+def _facts_of(hardware: Hardware) -> Iterator[Fact]:
+    """The facts of a device, those of its operating points included."""
+    yield from hardware.facts.values()
+    for overlay in hardware.operating_points.values():
+        yield from overlay.values()
+
+
+_path = cache(Path)
+"""Files are named many times; a path is not made of the same name twice."""
 
 
 def _identity(subject: Subject, mutant: Mutant) -> tuple[int, str, str]:

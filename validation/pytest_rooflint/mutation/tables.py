@@ -120,7 +120,8 @@ def registry_with(
 
 def _registry(fact: Fact, other: Fact | None, registry: Registry, name: str, found: object) -> Registry:
     twin = registry.with_fact(fact, other, ())
-    twin.__dict__.update(others={name: found})  # what was worked out from the others rests on the fact
+    tables = {"coefficients": Coefficients.of(registry), "rows": Rows.of(registry)}
+    twin.__dict__.update(others={**tables, name: found})  # without what was worked out from them: it rests on the fact
     return twin
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from pytest_rooflint.golden.kinds import MEASURED, Claim, ClaimError, Context
 from pytest_rooflint.recordings.row import RecordedFile, Row, mode_of
 from rooflint.base.errors import InputError, Problem, RooflintError, shown
+from rooflint.base.files import read_text
 from rooflint.hardware.device import Hardware
 from rooflint.hardware.registry import Registry, UnknownDeviceError
 from rooflint_calibration import networks, published
@@ -277,7 +278,9 @@ def table_problems(roots: Iterable[Path], registry: Registry, claims: Iterable[C
 def _unreadable(file: Path, registry: Registry) -> Iterator[Problem]:
     """Problems of a table, and devices of it without a spec."""
     try:
-        for device, line in _devices(file):
+        parsed = registry.source.parsed
+        found = parsed.of(file, read_text(file), lambda: _devices(file)) if parsed else _devices(file)
+        for device, line in found:
             if device not in registry.ids():
                 yield Problem(file, line, f"device: is of a device without spec: {device}")
     except InputError as error:

@@ -6,7 +6,7 @@ knows what a verdict rests on: a fact that a claim never looked up cannot change
 
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
@@ -44,6 +44,22 @@ class Dependencies:
     def any_golden(self, claim: Claim) -> bool:
         """Whether the claim, of which this was noted, may have read any golden file."""
         return self.folders and not kinds.kind(claim.kind).rows_alone
+
+    def beyond(self, others: Iterable["Dependencies"]) -> "Dependencies":
+        """What was read besides what others read."""
+        found = replace(self)
+        for one in others:
+            found.names, found.places = found.names - one.names, found.places - one.places
+            found.present, found.goldens = found.present - one.present, found.goldens - one.goldens
+        return found
+
+    def add(self, other: "Dependencies") -> None:
+        """Add what another noted."""
+        self.names |= other.names
+        self.places |= other.places
+        self.present |= other.present
+        self.goldens |= other.goldens
+        self.folders |= other.folders
 
     def looked_up(self, fact: Fact) -> None:
         """Note a fact."""
@@ -84,9 +100,9 @@ class NotedRegistry(Registry):
     dependencies: Dependencies
 
     @classmethod
-    def over(cls, registry: Registry) -> Self:
-        """A registry that has noted nothing yet. Raises InputError for a file name that is not an id."""
-        noting = cls(registry.roots, registry.texts, origin=registry, dependencies=Dependencies())
+    def over(cls, registry: Registry, read: Dependencies) -> Self:
+        """A registry that notes what is asked for. Raises InputError for a file name that is not an id."""
+        noting = cls(registry.roots, registry.texts, origin=registry, dependencies=read)
         noting.__dict__.update(
             files=registry.files, architecture_files=registry.architecture_files, others=registry.others
         )
@@ -168,18 +184,51 @@ class Noted:
 
 def noted(suite: Suite) -> Noted:
     """The suite with a note of names and golden files. Raises InputError for a file name that is not an id."""
-    return _on(suite, NotedRegistry.over(suite.registry))
+    return _on(suite, NotedRegistry.over(suite.registry, Dependencies()))
 
 
 def tracked(suite: Suite) -> Noted:
     """The same with a note of each fact that is looked up. Raises InputError for a file name that is not an id."""
-    registry = TrackedRegistry.over(suite.registry)
-    read, origin = registry.dependencies, Coefficients.of(suite.registry)
+    return _on(suite, tracking(suite.registry, Dependencies()))
+
+
+def tracking(registry: Registry, read: Dependencies) -> TrackedRegistry:
+    """The registry with a note of each fact that is looked up. Raises InputError for a file name that is not an id."""
+    found, origin = TrackedRegistry.over(registry, read), Coefficients.of(registry)
     tracked = TrackedCoefficients(origin.registry, origin=origin, note=read.looked_up, there=read.asked_for)
-    rows = Rows.of(suite.registry).tracked(read.looked_up)
-    registry.__dict__.update(others={"coefficients": tracked, "rows": rows})
-    return _on(suite, registry)
+    rows = Rows.of(registry).tracked(read.looked_up)
+    found.__dict__.update(others={"coefficients": tracked, "rows": rows})
+    return found
 
 
 def _on(suite: Suite, registry: NotedRegistry) -> Noted:
-    return Noted(replace(suite, registry=registry), registry.dependencies)
+    return Noted(suite.over(registry), registry.dependencies)
+
+
+# ---- What a claim may read of a device besides the facts that it looks up, and what it reads of a fact
+
+
+def outline(hardware: Hardware) -> str:
+    """All that a device says but for its facts, of which it has the paths."""
+    own = (getattr(hardware, one.name) for one in fields(hardware) if one.name not in _OF_FACTS)
+    points = {mode: list(facts) for mode, facts in hardware.operating_points.items()}
+    return "\n".join(map(repr, (*own, list(hardware.facts), points)))
+
+
+_OF_FACTS = ("facts", "own_facts", "operating_points")
+
+
+def statement(fact: Fact) -> str:
+    """All that a fact says, but for its line."""
+    number, source = fact.quantity, fact.source
+    own = (
+        fact.path,
+        fact.at,
+        str(fact.file),
+        fact.where,
+        number.text,
+        number.value,
+        number.step,
+        str(number.dimension),
+    )
+    return repr((*own, source.key, source.document, source.grade, source.url))

@@ -40,6 +40,7 @@ class Modules:
     """Where the imports of modules are kept by digest, because parsing takes long; None keeps nothing."""
     _digests: dict[str, str] = field(default_factory=dict)
     _closures: dict[str, frozenset[str]] = field(default_factory=dict)
+    _by_names: dict[tuple[str, ...], str] = field(default_factory=dict)
 
     @cached_property
     def files(self) -> Mapping[str, Path]:
@@ -71,8 +72,11 @@ class Modules:
 
     def digest(self, *names: str) -> str:
         """What changes with any module that these may import, and with a library that they rest on."""
-        wanted = sorted(frozenset().union(*map(self.closure, names)))
-        return digest_of([*self.libraries, *(f"{name} {self._digest_of(name)}" for name in wanted)])
+        if names not in self._by_names:
+            wanted = sorted(frozenset().union(*map(self.closure, names)))
+            lines = (f"{name} {self._digest_of(name)}" for name in wanted)
+            self._by_names[names] = digest_of([*self.libraries, *lines])
+        return self._by_names[names]
 
     def everything(self) -> str:
         """What changes with any of our modules, and with a library."""

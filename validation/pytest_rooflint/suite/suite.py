@@ -81,6 +81,13 @@ class Suite:
         kept = {other: found for other, found in self._read.items() if other not in changed}
         return replace(self, registry=self.registry.reread(changed), _read=kept)
 
+    def over(self, registry: Registry) -> "Suite":
+        """The same suite on another registry with the same files."""
+        twin = replace(self, registry=registry)
+        if "files" in self.__dict__:
+            twin.__dict__.update(files=self.files)
+        return twin
+
     def text(self, file: Path) -> str:
         """The text of a golden or spec file in this suite. Raises InputError where it cannot be read."""
         return self.texts[file] if file in self.texts else read_text(file)
