@@ -67,9 +67,15 @@ def _unclear(one: Verdict) -> tuple[bool, int]:
     return one.ratio is None, len(one.facts)
 
 
-def asks_back(one: Cause, change: Change) -> bool:
-    """Whether a candidate cause asks for the value of the base, which is known to mend the claim. No other is true."""
-    return (one.file, one.line) == (change.file, change.line) and _is_same(one.repair, change.base)
+def likely(verdict: Verdict, change: Change) -> list[Cause]:
+    """Candidate causes that can be true where a change makes a claim fail: reverting it is known to mend the claim.
+
+    They ask for the value of the base; where the claim itself was changed, they name no fact.
+    """
+    if change.file == verdict.file:
+        return [one for one in verdict.causes if one.file is None]
+    there = change.file, change.line
+    return [one for one in verdict.causes if (one.file, one.line) == there and _is_same(one.repair, change.base)]
 
 
 def _is_same(one: str | None, other: str | None) -> bool:
@@ -102,9 +108,8 @@ class Culprit:
 
     @property
     def words(self) -> str:
-        """What the diagnosis of most of these claims says that asks for the value in the base; empty for none."""
-        causes = (one for verdict in self.verdicts for one in verdict.causes)
-        said = Counter(one.text for one in causes if asks_back(one, self.cause))
+        """What the diagnosis of most of these claims says and can be true; empty for none."""
+        said = Counter(one.text for verdict in self.verdicts for one in likely(verdict, self.cause)[:1])
         return said.most_common(1)[0][0] if said else ""
 
     @property

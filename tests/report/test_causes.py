@@ -13,9 +13,9 @@ from rooflint_report.causes import (
     Culprit,
     as_code_quality,
     as_sarif,
-    asks_back,
     by_cause,
     culprits,
+    likely,
     messages,
     of_evidence,
 )
@@ -223,8 +223,15 @@ def test_the_diagnosis_of_a_changed_line_is_what_most_of_its_claims_say_of_it():
 )
 def test_a_diagnosis_is_kept_beside_a_changed_line_where_it_asks_for_the_value_of_the_base(repair, base, asks):
     change = SimpleNamespace(file="specs/x1.yaml", line=14, base=base)
-    assert asks_back(SimpleNamespace(file="specs/x1.yaml", line=14, repair=repair), change) is asks
-    assert not asks_back(SimpleNamespace(file="specs/x1.yaml", line=15, repair=repair), change)
+    assert bool(likely(row(causes=[because(file="specs/x1.yaml", line=14, repair=repair)]), change)) is asks
+    assert not likely(row(causes=[because(file="specs/x1.yaml", line=15, repair=repair)]), change)
+
+
+def test_where_the_claim_was_changed_a_diagnosis_is_kept_that_accuses_no_fact():
+    verdict = row(causes=[because("the clock is half", file="specs/x1.yaml", line=14), because("it is the int8 peak")])
+    change = SimpleNamespace(file=verdict.file, line=4, base="1 TOP/s", path="peak-4")
+    assert [one.text for one in likely(verdict, change)] == ["it is the int8 peak"]
+    assert Culprit(change, [verdict]).words == "it is the int8 peak"
 
 
 def test_the_clearest_claim_of_a_changed_line_comes_first(evidence):

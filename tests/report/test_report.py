@@ -123,7 +123,9 @@ def test_too_few_errors_caught_are_red(mutated):
     assert found == ("Red", "fewer errors are caught than pyproject.toml asks.")
 
 
-@pytest.mark.parametrize(("losses", "says"), [(1, "1 loss since"), (2, "2 losses since")])
+@pytest.mark.parametrize(
+    ("losses", "says"), [(1, "1 check removed or weakened since"), (2, "2 checks removed or weakened since")]
+)
 def test_claims_that_were_lost_are_red(losses, says, green):
     found = headline(Evidence.model_validate(green | {"claim_changes": claim_changes(unstated=losses)}))
     assert found == ("Red", f"{says} the base without a stated reason.")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from rooflint.base import text
-from rooflint_report.causes import asks_back, name
+from rooflint_report.causes import likely, name
 from rooflint_report.claim_changes import Cause as Change
 from rooflint_report.evidence import Cell, Evidence
 from rooflint_report.verdicts import Cause, Place, Verdict
@@ -105,12 +105,12 @@ def _changed_first(verdict: Verdict, evidence: Evidence) -> Verdict:
 
 
 def _of_change(change: Change, verdict: Verdict) -> list[Cause]:
-    """What the diagnosis says that asks for the value before the change; where it says nothing, the change.
+    """What the diagnosis says that can be true; where it says nothing, the change.
 
     What the trial of its repair came to is left out: the comparison with the base reverted it, on all claims.
     """
-    there = (one for one in verdict.causes if asks_back(one, change))
-    said = [one.model_copy(update={"fixes": None, "breaks": None}) for one in there]
+    there = {"file": change.file, "line": change.line, "fixes": None, "breaks": None}
+    said = [one.model_copy(update=there) for one in likely(verdict, change)]
     cause = Cause(
         text=f"{change.change}, changed since the base",
         factor=None,

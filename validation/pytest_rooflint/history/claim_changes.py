@@ -141,11 +141,12 @@ class _Found:
                 why = xfail.reason if then is None or then.reason != xfail.reason else None
                 write = f"{shown(new.claim.file)}:{new.claim.line}: another reason under xfail"
             return self._record("newly excused", old, new, f"{was}, now {now}", why, None if why else write)
+        if now == "fail" and was != "fail":  # whatever else changed, it is told by the cause
+            return self._record("newly failing", old, new, f"{was}, now fail", None, None)
         if text := looser(old, new):
             return self._record("loosened", old, new, text, why, None if why else write)
         if now == "fail":
-            name: ClaimChangeName = "still failing" if was == "fail" else "newly failing"
-            return self._record(name, old, new, "" if was == now else f"{was}, now fail", None, None)
+            return self._record("still failing", old, new, "", None, None)
         if was != "pass" and now == "pass":
             return self._record("fixed", old, new, f"{was}, now pass", None, None)
         return None
