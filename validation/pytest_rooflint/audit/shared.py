@@ -201,7 +201,7 @@ def _is_far(finding: Finding) -> str:
         return f"a total of {round(ratio)} devices"
     thousands = math.log(ratio, 1000)
     is_prefixed = round(thousands) and abs(1000 ** (thousands - round(thousands)) - 1) <= COARSEST
-    is_guess = not finding.explanations and "no unit given" in finding.note
+    is_guess = not finding.explanations and "no unit given" in finding.note and "tdp" not in finding.quantity
     if is_guess and not is_prefixed and not 1 / FAR < ratio < FAR:
         return f"{finding.ratio_text} of the device's figure for no known cause; taken for a figure of something else"
     return ""
