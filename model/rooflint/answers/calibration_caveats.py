@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from rooflint.base.units import percent
-from rooflint.kernels.convolution import WinogradConvolution
+from rooflint.kernels.convolution import MEASURED_RANGE, WinogradConvolution
 from rooflint.kernels.kernel import FITTED_IN
 from rooflint.kernels.network import MODELS, SiliconEstimate, rests_on
 from rooflint.kernels.products import Fp8Gemm
@@ -19,6 +19,8 @@ def of_silicon(one: Contender, times: SiliconEstimate) -> Iterator[str]:
         names = [name for name, seconds in carried.items() if seconds]
         kinds = "; ".join(f"{name} {rests_on(times, name).removeprefix('not calibrated: ')}" for name in names)
         yield f"{one.short}: {percent(share)} of its latency is not calibrated ({kinds})"
+    if carried["convolution"] and not times.chip.cores:
+        yield f"{one.short}: {MEASURED_RANGE}"
     if times.chip.cores:
         yield f"{one.short}: runs on CUDA cores, for which only efficiency and energy are fitted"
     elif found.compute != FITTED_IN:

@@ -9,6 +9,7 @@ from rooflint.base.units import percent
 from rooflint.coefficients.library import Coefficients
 from rooflint.energy.model import Energies
 from rooflint.hardware.registry import Registry
+from rooflint.kernels.convolution import MEASURED_RANGE
 from rooflint.prediction.comparison import compare, contend
 from rooflint.prediction.predict import Setting
 from rooflint.workloads.tables import load_workload
@@ -27,7 +28,8 @@ def test_what_is_not_calibrated_is_told_with_its_share(comparison):
     found = comparison("nvidia/h100-sxm5-80gb", fidelity="silicon", compute="fp16")
     times = found.able[0].prediction.times
     share = times.kernel_s[times.kernel_models != "product"].sum() / times.latency_s
-    (first, second) = caveats(found.contenders)
+    (first, measured, second) = caveats(found.contenders)
+    assert measured == f"h100-sxm5-80gb: {MEASURED_RANGE}"
     assert first.startswith(f"h100-sxm5-80gb: {100 * share:.3g} % of its latency is not calibrated (convolution takes ")
     assert second == "h100-sxm5-80gb: kernel times are calibrated in bf16; in fp16 they use the same constants"
 

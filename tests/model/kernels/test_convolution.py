@@ -10,6 +10,7 @@ from rooflint.base.errors import RooflintError
 from rooflint.hardware.registry import Registry
 from rooflint.kernels.constants import constants_file
 from rooflint.kernels.convolution import (
+    MEASURED_RANGE,
     Convolution,
     WinogradConvolution,
     as_product,
@@ -196,3 +197,8 @@ def test_a_larger_convolution_on_cuda_cores_takes_no_less(sizes, which, more, ch
 def test_more_of_a_resource_takes_no_longer_on_cuda_cores(resource, sizes, chip, factor):
     better = replace(chip, **{resource: getattr(chip, resource) * factor})
     assert least(sizes, better) <= least(sizes, chip) * (1 + ROUNDING)
+
+
+def test_what_published_convolutions_took_is_told_where_matrix_units_compute():
+    assert Convolution("bf16").caveats[-1] == Convolution("fp16").caveats[-1] == MEASURED_RANGE
+    assert MEASURED_RANGE not in WINOGRAD.caveats

@@ -1,6 +1,7 @@
 """Published tables: what is refused, with its line, which claims they want, and how each op is predicted and timed."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -313,3 +314,15 @@ def test_a_row_is_named_by_its_sizes_and_by_options_above_one(rows_of, table):
         "m 1, n 4096, k 4096",
         "batch 12, m 4096, n 12288, k 4096",
     ]
+
+
+@pytest.mark.parametrize("gpu", ["v100", "t4"])
+def test_the_range_is_that_of_the_published_rows(gpu):
+    table = published.find(f"deepbench-{gpu}-convolutions", [Path(__file__).parents[3] / "golden"])
+    longer = table.seconds / published.predicted_s(table, published.given_of(table, Registry()))
+    even = (table.sizes["channels_in"] % 8 == 0) & (table.sizes["channels_out"] % 8 == 0)
+    low, high = np.quantile(longer[even & table.comparable], [0.05, 0.95])
+    assert 0.95 < low < 1.15
+    assert 2.1 < high < 2.25
+    assert longer[~even & table.comparable].min() > 2.15
+    assert 24 < longer[~even & table.comparable].max() < 31.5
