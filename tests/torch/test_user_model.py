@@ -98,6 +98,17 @@ def test_a_factory_gives_a_module_and_what_it_is_called_with(nets):
     assert (table.name, table.batch, table.fixed_batch) == (f"{nets}:net", 2, "")
 
 
+def test_a_factory_may_be_named_by_its_file_and_import_what_is_beside_it(nets, tmp_path, monkeypatch):
+    (tmp_path / "uses.py").write_text(f"from {nets} import net as made\n", encoding="utf-8")
+    (tmp_path / "deep").mkdir()
+    monkeypatch.chdir(tmp_path / "deep")
+    by_file, beside = capture_factory(f"../{nets}.py:net"), capture_factory(f"{tmp_path}/uses.py:made")
+    monkeypatch.chdir(tmp_path)
+    by_module = capture_factory(f"{nets}:net")
+    assert by_file.name == f"../{nets}.py:net"
+    assert [*by_file.rows()] == [*beside.rows()] == [*by_module.rows()]
+
+
 def test_another_batch_of_a_users_module_is_what_a_capture_of_it_gives(nets):
     table = capture_factory(f"{nets}:net")
     assert table.at_batch(5) == capture_factory(f"{nets}:net", [(5, 3, 8, 8)])
@@ -134,11 +145,16 @@ def test_a_network_that_mixes_its_samples_has_no_other_batch(nets):
     [
         ("nonesuch.nets:net", "cannot import nonesuch.nets: ModuleNotFoundError: No module named 'nonesuch'"),
         ("{nets}:other", "{nets} has no attribute 'other'"),
-        ("{nets}", "want package.module:factory"),
+        ("{nets}", "want package.module:factory or file.py:factory"),
+        ("none.py:net", "none.py: no such file"),
+        ("{nets}.py:other", "{nets}.py has no attribute 'other'"),
         ("{nets}:number", "want a factory or a module, found int"),
         ("{nets}:four", "want a torch.nn.Module from it, found int"),
         ("{nets}:broken", "calling it failed: ValueError: no weights here"),
-        ("{nets}:Net", "want a shape of its input, or a factory that returns (module, inputs)"),
+        (
+            "{nets}:Net",
+            "want the shape of its input, such as --input 1,3,224,224, or a factory that returns (module, inputs)",
+        ),
         ("{nets}:scalar", "want inputs with a tensor whose first axis is the batch"),
     ],
 )

@@ -48,7 +48,7 @@ def network(
 
     Args:
         source: a language model (`llama-3.1-8b`), a `config.json` of Hugging Face, a network of torchvision
-            (`resnet18`), `package.module:factory`, a `.pt2` file, or a `torch.nn.Module`.
+            (`resnet18`), `package.module:factory`, `file.py:factory`, a `.pt2` file, or a `torch.nn.Module`.
         inputs: what a module is called with, a tensor or a tuple of them; the first axis of the first is the batch.
         shape: of the input, batch first, instead of `inputs` or of the network's own.
         fresh: capture again, whatever is cached.

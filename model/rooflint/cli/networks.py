@@ -16,7 +16,7 @@ from rooflint.api import predictions as api
 from rooflint.api.devices import registry
 from rooflint.base.errors import RooflintError
 from rooflint.cli import options
-from rooflint.cli.options import DeviceName, Specs, batches_of, shape_of
+from rooflint.cli.options import DeviceName, Specs, batch_of, batches_of, shape_of
 from rooflint.hardware.device import Hardware
 from rooflint.hardware.names import select_device, select_devices
 from rooflint.output.deliver import deliver
@@ -30,7 +30,7 @@ app = typer.Typer(add_completion=False)
 def analyze_command(
     network: options.Network,
     device: DeviceName,
-    batch: options.Batch = 1,
+    batch: options.BatchOrInput = None,
     precision: options.Compute = "bf16",
     storage: options.Storage = "",
     at: options.Mode = "",
@@ -55,7 +55,8 @@ def analyze_command(
     """Show time, units, energy, memory, cost and carbon of a network on a device, down to each kernel."""
     from rooflint.prediction.cost import CostTables, Place, cost_of  # noqa: PLC0415
 
-    work = api.network(network, shape=shape_of(shape), prompt=prompt, past=past, specs=specs)
+    sizes = shape_of(shape)
+    work, together = api.network(network, shape=sizes, prompt=prompt, past=past, specs=specs), batch_of(batch, sizes)
 
     def predicted(samples: int) -> api.Prediction:
         return api.predict(
@@ -63,8 +64,8 @@ def analyze_command(
             fidelity=fidelity, cached=cached, at=at, specs=specs,
         )  # fmt: skip
 
-    found = predicted(batch)
-    single = None if work.fixed_batch and batch > 1 else predicted(1)
+    found = predicted(together)
+    single = None if work.fixed_batch and together > 1 else predicted(1)
     place = Place(region, electricity, pue, years, load)
     deliver(found.answer(single, cost_of(found, CostTables.of(registry(specs)), place)), form, output)
 
@@ -89,7 +90,7 @@ Metric = Annotated[str, typer.Option(help=f"Metric of --explain and of --level s
 def compare_command(
     network: options.Network,
     hardware: options.Devices = None,
-    batch: options.Batch = 1,
+    batch: options.BatchOrInput = None,
     precision: options.Compute = "bf16",
     storage: options.Storage = "",
     at: options.Mode = "",
@@ -120,14 +121,15 @@ def compare_command(
         one_phase = {"input": shape, "past": past, "level": level != Level.summary, "sort": sort, "top": top}
         _refuse_beside_generate(one_phase | {"baseline": baseline, "require": require, "explain": explain})
         written = api.generate(
-            network, hardware, prompt=prompt, generate=generate, precision=precision, batch=batch, storage=storage,
-            fuse=fuse, launch=launch, fidelity=fidelity, cached=cached, at=at, specs=specs,
+            network, hardware, prompt=prompt, generate=generate, precision=precision, batch=batch or 1,
+            storage=storage, fuse=fuse, launch=launch, fidelity=fidelity, cached=cached, at=at, specs=specs,
         )  # fmt: skip
         deliver(written.answer(), form, output)
         return
+    sizes = shape_of(shape)
     found = api.compare(
-        api.network(network, shape=shape_of(shape), prompt=prompt, past=past, specs=specs), hardware or explain,
-        precision=precision, batch=batch, storage=storage, fuse=fuse, launch=launch, fidelity=fidelity,
+        api.network(network, shape=sizes, prompt=prompt, past=past, specs=specs), hardware or explain,
+        precision=precision, batch=batch_of(batch, sizes), storage=storage, fuse=fuse, launch=launch, fidelity=fidelity,
         cached=cached, at=at, specs=specs,
     )  # fmt: skip
     if sort or top:
@@ -241,6 +243,9 @@ def sweep_command(
     ]
     wanted = requirements(require)
     known, energies = api.context(specs)
-    work = api.network(network, shape=shape_of(shape), prompt=prompt, past=past, specs=specs).at_batch(1)
+    sizes = shape_of(shape)
+    if batch_of(None, sizes) > 1:
+        raise RooflintError(f"--input: want a first size of 1 beside --batches, found {sizes[0]}")
+    work = api.network(network, shape=sizes, prompt=prompt, past=past, specs=specs).at_batch(1)
     found = sweep(select_devices(known, hardware, at), work, energies, settings, batches_of(batches, "--batches"))
     deliver(sweep_answer(work, found, wanted), form, output)

@@ -1,5 +1,6 @@
 """Options that several commands share. Names, precisions and modes are resolved by `rooflint.api`."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -21,7 +22,7 @@ Network = Annotated[
     str,
     typer.Argument(
         help="Language model (llama-3.1-8b), Hugging Face config.json, torchvision network (resnet18), "
-        "package.module:factory, or .pt2 file."
+        "package.module:factory, file.py:factory, or .pt2 file."
     ),
 ]
 Devices = Annotated[
@@ -35,6 +36,10 @@ Devices = Annotated[
 DeviceName = Annotated[str, typer.Argument(help="Id, name or kind; orin@30w adds an operating point.")]
 Mode = Annotated[str, typer.Option("--at", help="Operating point of all devices, such as 30w; or write DEVICE@30w.")]
 Batch = Annotated[int, typer.Option("--batch", "-b", help="Batch size.", min=1)]
+BatchOrInput = Annotated[
+    int | None,
+    typer.Option("--batch", "-b", help="Batch size; by default the first size of --input, or 1.", min=1),
+]
 Compute = Annotated[str, typer.Option("--precision", "-p", help="Precision of the arithmetic (case-insensitive).")]
 Storage = Annotated[str, typer.Option("--storage", help="Precision of stored data, if it differs.")]
 Fuse = Annotated[bool, typer.Option("--fuse/--no-fuse", help="Fuse element-wise ops into the kernels that feed them.")]
@@ -72,6 +77,17 @@ def shape_of(text: str) -> list[int]:
         return [int(size) for size in text.split(",")] if text else []
     except ValueError:
         raise RooflintError(f"--input: want sizes with commas, such as 1,3,224,224, found '{text}'") from None
+
+
+def batch_of(batch: int | None, shape: Sequence[int]) -> int:
+    """Samples that run together: those of -b, or of --input. Raises RooflintError where the two disagree.
+
+    A shape of one sample goes with every batch.
+    """
+    first = shape[0] if shape else 1
+    if batch is not None and first not in (1, batch):
+        raise RooflintError(f"--input: want a first size of 1 or of the batch, {batch}, found {first}")
+    return first if batch is None else batch
 
 
 def batches_of(text: str, option: str) -> list[int]:

@@ -138,7 +138,7 @@ def network(
 
     Args:
         name: a language model (`llama-3.1-8b`), a `config.json` of Hugging Face, a network of torchvision (`resnet18`,
-            `torchvision/resnet18`), `package.module:factory`, or a `.pt2` file.
+            `torchvision/resnet18`), `package.module:factory`, `file.py:factory`, or a `.pt2` file.
         shapes: one for each input, batch first. torchvision's networks take one, saved programs and language models
             none.
         folder: where captures are kept; the user's cache folder if None.
@@ -240,7 +240,7 @@ def _captured(source: str | Path, shapes: Shapes = ()) -> Workload:
 
 def _warn_of_foreign_code(source: str | Path) -> None:
     """Warn before code runs that is neither the project's nor installed; nothing of it is imported to find out."""
-    files = [source] if isinstance(source, Path) else _homes(source.partition(":")[0].partition(".")[0])
+    files = [source] if isinstance(source, Path) else _homes(source.rpartition(":")[0])
     places = [Path(os.path.realpath(file)) for file in files if file.exists()]
     project = _project(Path(os.path.realpath(Path.cwd())))
     foreign = [place for place in places if not any(map(place.is_relative_to, (project, *_installed())))]
@@ -252,10 +252,12 @@ def _warn_of_foreign_code(source: str | Path) -> None:
         warnings.warn(message, ForeignCodeWarning, stacklevel=2)
 
 
-def _homes(package: str) -> list[Path]:
-    """Where the package or module above all others is, each part of a namespace; nothing is imported."""
+def _homes(module: str) -> list[Path]:
+    """Where its file or top-level package is, each part of a namespace; nothing is imported."""
+    if module.endswith(".py"):
+        return [Path(module)]
     with suppress(ImportError, ValueError):
-        found = find_spec(package)
+        found = find_spec(module.partition(".")[0])
         places = [found.origin, *(found.submodule_search_locations or ())] if found else []
         return [Path(place) for place in places if place]
     return []

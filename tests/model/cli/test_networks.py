@@ -199,6 +199,7 @@ def test_the_listing_is_for_spreadsheets():
         (("compare", "resnet18", "--level", "subgraph", "--metric", "memory"), "kernels have energy and latency"),
         (("compare", "resnet18", "--launch", "rocket"), "unknown launch mode 'rocket'"),
         (("compare", "resnet18", "--input", "1,3,x"), "--input: want sizes with commas"),
+        (("sweep", "resnet18", "--input", "8,3,64,64"), "--input: want a first size of 1 beside --batches, found 8"),
         (("compare", "resnet18", "--format", "pdf"), "unknown format 'pdf'"),
         (("analyze", "resnet18", "nvidia/t4"), "nvidia/t4 does not support bf16 (has: "),
         (("analyze", "resnet18", "nvidia/*"), "devices; want one"),

@@ -3,7 +3,7 @@
 import pytest
 
 from rooflint.base.errors import RooflintError
-from rooflint.cli.options import shape_of
+from rooflint.cli.options import batch_of, shape_of
 
 
 @pytest.mark.parametrize(("text", "sizes"), [("1,3,224,224", [1, 3, 224, 224]), ("8", [8]), ("", [])])
@@ -16,3 +16,18 @@ def test_another_shape_is_refused_with_an_example(text):
     with pytest.raises(RooflintError) as refused:
         shape_of(text)
     assert str(refused.value) == f"--input: want sizes with commas, such as 1,3,224,224, found '{text}'"
+
+
+@pytest.mark.parametrize(
+    ("batch", "shape", "together"),
+    [(None, [], 1), (None, [8, 3, 64, 64], 8), (4, [], 4), (8, [8, 3, 64, 64], 8), (4, [1, 3, 64, 64], 4)],
+)
+def test_the_batch_is_that_of_the_input_unless_one_is_given(batch, shape, together):
+    assert batch_of(batch, shape) == together
+
+
+@pytest.mark.parametrize("batch", [1, 4])
+def test_an_input_of_another_batch_is_refused(batch):
+    with pytest.raises(RooflintError) as refused:
+        batch_of(batch, [8, 3, 64, 64])
+    assert str(refused.value) == f"--input: want a first size of 1 or of the batch, {batch}, found 8"

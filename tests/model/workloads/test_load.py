@@ -223,7 +223,15 @@ def test_code_of_the_project_and_of_libraries_runs_without_a_warning(project, so
     assert announced(source) == []
 
 
-@pytest.mark.parametrize("source", ["foreign_net:make", "foreign_net.inner:make", Path("../../outside/foreign.pt2")])
+@pytest.mark.parametrize(
+    "source",
+    [
+        "foreign_net:make",
+        "foreign_net.inner:make",
+        "../../outside/foreign_net.py:make",
+        Path("../../outside/foreign.pt2"),
+    ],
+)
 def test_code_from_elsewhere_is_announced_before_it_runs_unless_it_is_trusted(project, source):
     with pytest.warns(
         ForeignCodeWarning, match=rf"runs code of {project}/outside/foreign.*, outside of {project}/project;"

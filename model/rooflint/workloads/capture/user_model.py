@@ -1,4 +1,4 @@
-"""User models: `package.module:factory`, or a program saved by `torch.export.save`. Needs torch.
+"""User models: `package.module:factory`, `file.py:factory`, or a program saved by `torch.export.save`. Needs torch.
 
 Both are code: naming a module here imports it, and torch unpickles what a saved program holds.
 """
@@ -8,7 +8,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 from zipfile import is_zipfile
 
@@ -25,7 +27,7 @@ TRAINING = {"dropout": "train", "feature_dropout": "train", "batch_norm": "train
 
 
 def capture_factory(target: str, shapes: Sequence[Sequence[int]] = ()) -> Workload:
-    """The ops of the module that `package.module:factory` makes.
+    """The ops of the module that `package.module:factory` or `file.py:factory` makes.
 
     The factory is called without arguments and returns a module, or a module and what to call it with; it may be a
     module itself. `shapes`, one for each input, replace its example; the first axis of the first one is the batch.
@@ -65,12 +67,15 @@ def _made(target: str) -> tuple[torch.nn.Module, Any]:
 
 
 def _looked_up(target: str) -> Any:
-    name, _, attribute = target.partition(":")
+    name, _, attribute = target.rpartition(":")
     if not name or not attribute:
-        raise CaptureError(f"{target}: want package.module:factory")
+        raise CaptureError(f"{target}: want package.module:factory or file.py:factory")
+    file = Path(name).resolve() if name.endswith(".py") else None
+    if file and not file.is_file():
+        raise CaptureError(f"{target}: {name}: no such file")
     try:
-        with _working_folder_first():
-            found: Any = importlib.import_module(name)
+        with _folder_first(file.parent if file else Path.cwd()):
+            found: Any = _loaded_file(file) if file else importlib.import_module(name)
     except Exception as error:  # the user's code may raise anything
         raise CaptureError(f"{target}: cannot import {name}: {_first_line(error)}") from error
     for part in attribute.split("."):
@@ -80,15 +85,27 @@ def _looked_up(target: str) -> Any:
     return found
 
 
+def _loaded_file(file: Path) -> ModuleType:
+    """The module of a file, under a name that hides no installed one; captures are kept as long as it is the same."""
+    spec = spec_from_file_location(f"rooflint_factory_{file.stem}", file)
+    assert spec and spec.loader
+    module = sys.modules[spec.name] = module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[spec.name]
+        raise
+    return module
+
+
 @contextmanager
-def _working_folder_first() -> Iterator[None]:
-    """Find modules where the user stands, as `python -m` does."""
-    here = str(Path.cwd())
-    sys.path.insert(0, here)
+def _folder_first(folder: Path) -> Iterator[None]:
+    """Find modules there first: where the user stands, as `python -m` does, or beside a file, as `python FILE` does."""
+    sys.path.insert(0, str(folder))
     try:
         yield
     finally:
-        sys.path.remove(here)
+        sys.path.remove(str(folder))
 
 
 def _example(target: str, module: torch.nn.Module, given: Any, shapes: Sequence[Sequence[int]]) -> Example:
@@ -96,7 +113,10 @@ def _example(target: str, module: torch.nn.Module, given: Any, shapes: Sequence[
         inputs = tuple(of_shape(module, shape).arguments[0] for shape in shapes)
         return Example(inputs, int(shapes[0][0]))
     if given is None:
-        raise CaptureError(f"{target}: want a shape of its input, or a factory that returns (module, inputs)")
+        raise CaptureError(
+            f"{target}: want the shape of its input, such as --input 1,3,224,224, "
+            "or a factory that returns (module, inputs)"
+        )
     batch = _leading(target, given)
     if isinstance(given, dict):
         return Example((), batch, given)
