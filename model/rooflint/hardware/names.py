@@ -264,6 +264,10 @@ class Names:
         return tuple(frozenset(word for name in names for word in words(name)) for names in named)
 
     @cached_property
+    def _every_word(self) -> frozenset[str]:
+        return frozenset().union(*self._words)
+
+    @cached_property
     def _telling(self) -> frozenset[str]:
         """Every word that tells products apart."""
         return frozenset(word for own, _ in self._required for word in own)
@@ -320,12 +324,13 @@ class Names:
 
     def _shortened(self, given: tuple[str, ...]) -> Iterator[str]:
         """Devices that have all words of a name, of which one tells products apart by itself: `orin`, `gaudi`."""
-        if not any(map(_is_name, given)):
+        needed = {word for word in given if not (is_form(word) or gigabytes(word) or word in KINDS)}
+        if not any(map(_is_name, given)) or not needed <= self._every_word:
             return
         for hardware, own in zip(self._devices, self._words, strict=True):
-            left = tuple(word for word in given if word not in own)
-            described = all(is_form(word) or gigabytes(word) or word in KINDS for word in left)
-            if described and any(word in own and _is_name(word) for word in given) and _describe(left, hardware, None):
+            if not needed <= own or not any(word in own and _is_name(word) for word in given):
+                continue
+            if _describe(tuple(word for word in given if word not in own), hardware, None):
                 yield hardware.id
 
     def _near(self, name: str, given: Iterable[str]) -> list[str]:
