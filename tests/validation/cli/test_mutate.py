@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from dataclasses import replace
 
 import pytest
 from typer.testing import CliRunner
@@ -174,12 +175,12 @@ def test_a_gross_survivor_is_red_whatever_the_score(mutate, monkeypatch):
     from pytest_rooflint.mutation import outcome  # noqa: PLC0415
 
     def blind(group, baseline):
-        for mutant, found in zip(group.mutants, honest(group, baseline), strict=True):
+        for mutant, (found, basis) in zip(group.mutants, honest(group, baseline), strict=True):
             hidden = mutant.fact.path.endswith("bus") and mutant.mutation.fact.display == "256 bit"
-            yield outcome.replace(found, killed_by=None) if hidden else found
+            yield (replace(found, killed_by=None) if hidden else found), basis
 
-    honest = outcome.outcomes
-    monkeypatch.setattr("pytest_rooflint.mutation.engine.outcomes", blind)
+    honest = outcome.trials
+    monkeypatch.setattr("pytest_rooflint.mutation.engine.trials", blind)
     status, text = mutate("--floor=50", "--no-cache")
     assert status == 1
     assert "failed: claims miss 1 mutant of ×2 and more on corroborated peaks and bandwidths" in text
