@@ -11,7 +11,7 @@ from rooflint.base.text import counted, fail_text, workflow_command
 from rooflint.base.units import UnitError, parse_quantity
 from rooflint.output import sarif
 from rooflint_report.claim_changes import Cause as Change
-from rooflint_report.claim_changes import Causes, effect
+from rooflint_report.claim_changes import Causes, Loss, effect
 from rooflint_report.evidence import Evidence, Problem
 from rooflint_report.verdicts import Cause, Place, Verdict
 
@@ -62,9 +62,9 @@ def by_cause(
     return [sorted(group, key=last) for group in groups.values()]
 
 
-def _unclear(one: Verdict) -> tuple[bool, int]:
-    """Sorts the clearest claim first: a figure, of the fewest facts. Any other may fail for more reasons."""
-    return one.ratio is None, len(one.facts)
+def _unclear(one: Verdict) -> tuple[bool, bool, bool, int, str, int]:
+    """Sorts the clearest claim first: a figure, of a device, of the fewest facts, so that few of them can be wrong."""
+    return one.ratio is None, one.hardware is None, one.at is not None, len(one.facts), one.file, one.line
 
 
 def likely(verdict: Verdict, change: Change) -> list[Cause]:
@@ -149,6 +149,22 @@ def together(evidence: Evidence) -> str:
     """What reverting all changes does, where several make claims fail; else empty."""
     causes = evidence.claim_changes.causes if evidence.claim_changes else None
     return effect(causes.all_) if causes and sum(bool(one.claims) for one in causes.changes) > 1 else ""
+
+
+def repairs(evidence: Evidence) -> list[Place]:
+    """Repairs that were seen to fix several claims and to break none, but for those of the same claims."""
+    found, fixed = list[Place](), set[str]()
+    for one in evidence.places:
+        if one.fixes > 1 and not one.breaks and one.to is not None and not fixed.issuperset(one.fixed or one.ids):
+            found.append(one)
+            fixed.update(one.fixed or one.ids)
+    return found[:3]
+
+
+def lost(evidence: Evidence) -> list[Loss]:
+    """What was removed or weakened since the base without a stated reason."""
+    found = evidence.claim_changes
+    return [one for one in (*found.changes, *found.recordings, *found.facts) if one.write] if found else []
 
 
 def problems(evidence: Evidence) -> list[str]:

@@ -4,7 +4,8 @@ import json
 from dataclasses import dataclass
 
 from rooflint.base.text import fail_text
-from rooflint_report.causes import Culprit, by_cause, culprits, name, problems
+from rooflint_report.causes import Culprit, by_cause, culprits, lost, name, problems
+from rooflint_report.claim_changes import ClaimChange, Loss
 from rooflint_report.differences import Watched
 from rooflint_report.evidence import Evidence
 from rooflint_report.post import SCHEMA
@@ -32,7 +33,7 @@ class Comment:
     losses: list[str]
     moved: str
     watched: list[Watched]
-    """Predictions that the project asks for, the farthest move first; none where all are as in the base."""
+    """Predictions that the project asks for and that moved, the farthest first."""
     rerun: str
     problems: list[str]
     """Of files that cannot be judged."""
@@ -74,17 +75,15 @@ def comment(evidence: Evidence) -> Comment | None:
     blamed = culprits(evidence)
     explained = {claim for one in blamed for claim in one.cause.claims}
     others = [verdict for verdict in fails if name(verdict) not in explained]
-    lost = [*found.changes, *found.recordings, *found.facts]
-    losses = [f"{getattr(one, 'headline', one.file)} {one.text}: write in {one.write}" for one in lost if one.write]
+    losses = [
+        f"{getattr(one, 'headline', one.file)} {one.text}: restore it, or write in {one.write}"
+        for one in lost(evidence)
+    ]
     slower = evidence.benchmarks.text if evidence.benchmarks and evidence.benchmarks.is_red else ""
     moved = "; ".join(filter(None, (_moved(evidence), slower)))
     first = next((verdict for one in blamed for verdict in one.verdicts), next(iter(others), None))
     hosting = evidence.run.hosting
-    watched = (
-        sorted(evidence.watched, key=lambda one: -one.distance)
-        if any(one.has_moved for one in evidence.watched)
-        else []
-    )
+    watched = sorted((one for one in evidence.watched if one.has_moved), key=lambda one: -one.distance)
     if not (blamed or others or losses or moved or watched or evidence.problems or found.unstated):
         return None
     return Comment(
@@ -103,6 +102,11 @@ def comment(evidence: Evidence) -> Comment | None:
         head_url=hosting.commit_url(hosting.commit) if hosting else None,
         links=hosting.links if hosting else [],
     )
+
+
+def _what(one: Loss) -> str:
+    """The claim that was lost, or the file."""
+    return one.headline if isinstance(one, ClaimChange) else one.file
 
 
 def _moved(evidence: Evidence) -> str:

@@ -233,6 +233,8 @@ def _render(found: Environment, template: str, page: Page, **more: Any) -> str:
         blind=coverage.blind(page.evidence),
         culprits=causes.culprits(page.evidence),
         together=causes.together(page.evidence),
+        repairs=causes.repairs(page.evidence),
+        lost=causes.lost(page.evidence),
         **more,
     )
 

@@ -44,6 +44,8 @@ def row(ratio=0.5, line=4, **more):
         "obtained": {"display": "1 TOP/s"},
         "causes": [],
         "facts": [],
+        "hardware": "acme/x1",
+        "at": None,
         "reason": None,
         **more,
     }

@@ -351,15 +351,15 @@ def _listing(question: Question, record: CompareRecord, told: Explanation | None
 
 
 def _devices(found: Comparison) -> str:
-    """`1 device`, `8 of 141 devices`."""
-    count = len(found.contenders)
-    return f"{count} of {found.chosen_of} devices" if found.chosen_of > count else counted(count, "device")
+    """`1 device`, `8 of 141 devices`; those without a prediction are not counted."""
+    count, of = len(found.able), max(found.chosen_of, len(found.contenders))
+    return f"{count} of {of} devices" if of > count else counted(count, "device")
 
 
 def _compared(
     found: Comparison, question: Question, said: Sequence[str], caveats: Sequence[str], heat: Heat | None
 ) -> Iterator[Section]:
-    if meeting := found.meets(question.wanted):
+    if (meeting := found.meets(question.wanted)) and (question.wanted or len(found.able) > 1):
         yield winners(found.among(meeting), "among devices that meet all requirements" if question.wanted else "")
     if found.able:
         yield overview(found, question.baseline)

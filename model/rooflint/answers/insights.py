@@ -103,6 +103,8 @@ def _parts(one: Contender) -> str:
 
 
 def _leads(found: Comparison) -> Iterator[str]:
+    if len(found.able) < 2:
+        return  # there is nothing to win against
     frugal, fast = found.winner("energy"), found.winner("latency")
     if frugal and frugal is fast:
         yield f"{fast.short} wins both energy and latency: no trade-off between these devices"

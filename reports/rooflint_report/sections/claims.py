@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rooflint_report.sections.section import WORST_FIRST, Page, claimed, ratio_text, tally
-from rooflint_report.verdicts import Verdict
+from rooflint_report.verdicts import Cause, Verdict
 
 FLAGS: Mapping[str, Callable[[Verdict], bool]] = {
     "uncorroborated": lambda v: v.uncorroborated,
@@ -33,8 +33,8 @@ class Claims:
 def view(page: Page) -> Claims | None:
     """None where no claim was checked."""
     verdicts = sorted(page.evidence.verdicts, key=lambda v: WORST_FIRST.index(v.outcome))
-    cards = {verdict.nodeid: anchor for anchor, verdict in page.fails}
-    rows = [_row(verdict, page, cards) for verdict in verdicts]
+    fails = {verdict.nodeid: (anchor, verdict) for anchor, verdict in page.fails}  # with changed lines as causes
+    rows = [_row(verdict, page, *fails.get(verdict.nodeid, ("", None))) for verdict in verdicts]
     if not rows:
         return None
     flags = [(name, sum(map(has, verdicts))) for name, has in FLAGS.items()]
@@ -52,7 +52,7 @@ def view(page: Page) -> Claims | None:
     )
 
 
-def _row(verdict: Verdict, page: Page, cards: dict[str, str]) -> dict[str, Any]:
+def _row(verdict: Verdict, page: Page, card: str, failing: Verdict | None) -> dict[str, Any]:
     """What the table, its search and an opened row show; empty text for what a claim does not have."""
     expected, obtained, tolerance = verdict.expected, verdict.obtained, verdict.tolerance
     source = expected.source if expected else None
@@ -63,7 +63,7 @@ def _row(verdict: Verdict, page: Page, cards: dict[str, str]) -> dict[str, Any]:
         "claim": claimed(verdict),
         "device": verdict.hardware or "",
         "sheet": page.devices.get(verdict.hardware or "", ""),
-        "card": cards.get(verdict.nodeid, ""),
+        "card": card,
         "kind": verdict.kind,
         "precision": verdict.precision or "",
         "expected": display,
@@ -82,11 +82,17 @@ def _row(verdict: Verdict, page: Page, cards: dict[str, str]) -> dict[str, Any]:
         "note": verdict.note or "",
         "until": verdict.until or "",
         "flags": [name for name, has in FLAGS.items() if has(verdict)],
+        "about": " ".join(dict.fromkeys(f"{one.file}:{one.line} {one.path}" for one in _accused(failing))),
         "file": verdict.file,
         "line": verdict.line,
         "blob": (hosting.blob(verdict.file, verdict.line) or "") if hosting else "",
         "rerun": verdict.rerun,
     }
+
+
+def _accused(failing: Verdict | None) -> list[Cause]:
+    """Facts that may make a claim fail, so that a search for one finds its claims."""
+    return [one for one in failing.causes if one.file] if failing else []
 
 
 def _finite(value: float | None) -> float | None:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from rooflint_report.claim_changes import ClaimChanges, Loss
+from rooflint_report.claim_changes import ClaimChange, ClaimChanges, Loss
 from rooflint_report.differences import Delta, Moved, Shift, Watched
 from rooflint_report.log_chart import pixel_axis
 from rooflint_report.sections.section import Page
@@ -81,12 +81,17 @@ def view(page: Page) -> View:
     delta = page.evidence.delta
     moves = delta.moves if delta else []
     claims = page.evidence.claim_changes
-    losses = [*claims.changes, *claims.recordings, *claims.facts] if claims else []
+    losses = [*filter(_is_told_here, claims.changes), *claims.recordings, *claims.facts] if claims else []
     losses.sort(key=lambda one: one.write is None)
     farthest, others = moves[:FARTHEST], moves[FARTHEST:MOST]
     return View(
         delta, farthest, others, len(moves[MOST:]), claims, losses, _dumbbells(page.evidence.watched), end(moves[:MOST])
     )
+
+
+def _is_told_here(change: ClaimChange) -> bool:
+    """Whether it is not among the failures, which are told by their cause."""
+    return change.write is not None or change.head != "fail"
 
 
 def end(shifts: Iterable[Shift]) -> float:

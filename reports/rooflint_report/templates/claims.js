@@ -14,7 +14,7 @@ document.addEventListener("DOMContentLoaded", () => {
   const STEP = 100;
   const MORE = 1000;
   const NUMBERS = { ratio: (claim) => claim.ratio === null ? null : Math.abs(Math.log(Math.abs(claim.ratio) || 1e-300)), slack: (claim) => claim.slack };
-  const SEARCHED = ["outcome", "claim", "device", "kind", "precision", "expected", "printed", "obtained", "document", "where", "grade", "reason", "note", "file"];
+  const SEARCHED = ["outcome", "claim", "device", "kind", "precision", "expected", "printed", "obtained", "document", "where", "grade", "reason", "note", "file", "about"];
   const MARKS = {};
   for (const box of form.querySelectorAll("[name=outcome]")) {
     MARKS[box.value] = box.parentElement.querySelector("b").cloneNode(true);
@@ -209,7 +209,8 @@ document.addEventListener("DOMContentLoaded", () => {
   more.addEventListener("click", () => draw(MORE));
   for (const head of heads) {
     head.addEventListener("click", () => {
-      sort = sort === head.value ? `-${head.value}` : sort === `-${head.value}` ? "" : head.value;
+      const [first, second] = head.value === "ratio" ? ["-ratio", "ratio"] : [head.value, `-${head.value}`];  // farthest first
+      sort = sort === first ? second : sort === second ? "" : first;
       changed();
     });
   }

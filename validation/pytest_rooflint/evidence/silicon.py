@@ -101,7 +101,7 @@ def _said(verdicts: Sequence[Verdict], known: Mapping[str, Sequence[HeldOut]]) -
     if ran := [one for one in verdicts if one.outcome != "not validated here"]:
         holding = sum(one.outcome == "pass" for one in ran)
         left = len(verdicts) - len(ran)
-        rest = f"; {left} more {'was' if left == 1 else 'were'} not decided" if left else ""
+        rest = f"; {left} more {'was' if left == 1 else 'were'} not validated here" if left else ""
         yield f"{holding} of {counted(len(ran), 'claim')} about calibrated kernel times hold{rest}"
     if several := [one for family in known.values() for one in family]:
         near, rows = [_near(one) for one in several], sum(len(one.rows) for one in several)

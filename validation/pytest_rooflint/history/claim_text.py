@@ -60,7 +60,7 @@ def _removed(several: list[ClaimChange]) -> list[str]:
     return [
         f"{first.file}:{first.line}  {len(several)} claims {first.text.replace('is ', 'are ', 1)}",
         f"  {some(one.headline for one in several)}",
-        f"  write in {write}",
+        f"  restore them, or write in {write}",
     ]
 
 
@@ -68,7 +68,7 @@ def _block(one: Loss, text: str, because: str = "") -> list[str]:
     place = f"{one.file}:{one.line}" if one.line else one.file
     lines = [f"{place}  {text}"]
     lines += [f"  {because}"] if because else []
-    return [*lines, f"  write in {one.write}"] if one.write else lines
+    return [*lines, f"  restore it, or write in {one.write}"] if one.write else lines
 
 
 def _because(one: ClaimChange) -> str:

@@ -8,14 +8,13 @@ not printed again. With `-v` all are printed in full.
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from textwrap import shorten
 from typing import Any
 
 import pytest
 
 from pytest_rooflint.golden import expect
 from pytest_rooflint.suite.verdict import Brief, Repair
-from rooflint.base.text import counted, sanitized, terminal_width
+from rooflint.base.text import counted, sanitized, wrapped
 
 
 @dataclass(eq=False)  # the oldest pytest that is allowed keeps its plugins in a set
@@ -91,7 +90,7 @@ def reasons(terminalreporter: pytest.TerminalReporter) -> Iterator[str]:
     why = Counter(longrepr[2] for longrepr in skipped if isinstance(longrepr, tuple))
     for reason, count in why.most_common(MOST):
         text = f"{counted(count, 'claim')} {reason.removeprefix('Skipped: ')}"
-        yield shorten(text, terminal_width(), placeholder=" …")
+        yield wrapped(text, "", 2)
     if rest := len(skipped) - sum(count for _, count in why.most_common(MOST)):
         yield f"{counted(rest, 'more claim')} skipped; -rs lists them"
     if expected := [one for one in terminalreporter.stats.get("xfailed", []) if hasattr(one, "rooflint_brief")]:

@@ -5,7 +5,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 
 from pytest_rooflint.golden import kinds
 from pytest_rooflint.golden.expect import Expectation
@@ -324,7 +324,10 @@ class Trial:
                 yield self._figures[name]
 
     def _effect(self, fact: Fact, repaired: Fact) -> tuple[list[str], int]:
-        """The claims that the repair fixes, and number that it breaks."""
+        """The claims that the repair fixes, and number that it breaks.
+
+        Laws are judged again, which takes seconds, only with a repair that fixes several claims and breaks none.
+        """
         held = set(self.suite.registry.holders(fact))
         changed = replace(self.suite, registry=self.suite.registry.with_fact(fact, repaired))
         fixes, breaks = list[str](), 0
@@ -334,7 +337,15 @@ class Trial:
             before, after = self._failed(claim), self._fails(claim, changed)
             fixes += [_name(claim)] if before and not after else []
             breaks += after and not before
+        if len(fixes) > 1 and not breaks:
+            left = (claim for claim in self._failing_laws if _name(claim) not in fixes)
+            fixes += [_name(claim) for claim in left if not self._fails(claim, changed)]
         return fixes, breaks
+
+    @cached_property
+    def _failing_laws(self) -> list[Claim]:
+        """Failing claims about all devices."""
+        return [claim for claim in self.suite.claims() if kinds.kind(claim.kind).foreign and self._failed(claim)]
 
     def _failed(self, claim: Claim) -> bool:
         key = f"{claim.file}::{claim.id}"
