@@ -86,7 +86,10 @@ def test_with_a_base_the_cause_is_the_changed_fact_that_makes_a_claim_fail(fails
     first, second, third = (f"{one.file}::{one.id}" for one in fails)
     changes = SimpleNamespace(changes=[SimpleNamespace(claims=[]), SimpleNamespace(claims=[third, first])])
     groups = by_cause(fails, (), changes)
-    assert [[f"{one.file}::{one.id}" for one in group] for group in groups] == [[first, third], [second]]
+    assert [[f"{one.file}::{one.id}" for one in group] for group in groups] == [
+        [third, first],
+        [second],
+    ]  # of fewer facts
 
 
 def test_what_one_repair_was_seen_to_fix_is_one_group_also_where_it_is_not_named():

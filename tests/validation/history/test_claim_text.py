@@ -16,7 +16,7 @@ def test_a_removed_claim_says_what_where_and_what_to_write(guarded, against):
     line = guarded.edit(GOLDEN, "  - {count: core, expect: 4}\n", "")
     first, write, counts, last = as_text(against(guarded)).splitlines()
     assert first == f"{GOLDEN}:{line}  count core of acme/x1 is removed"
-    assert write == "  write in golden/x1.yaml: removed: {count-core: REASON}"
+    assert write == "  restore it, or write in golden/x1.yaml: removed: {count-core: REASON}"
     assert counts == "claims: 1 removed, 9 unchanged"
     assert last.startswith("failed: ") and last.endswith("9 now: 1 check removed or weakened without a stated reason")
 
