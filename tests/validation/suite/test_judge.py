@@ -433,6 +433,23 @@ def test_a_repair_that_breaks_a_claim_is_not_the_cause_of_a_bound(tiny, message)
     assert " because " not in verdicts["bound-acme/x1-of-mlp-1024-1024-1024-batch-16-in-int8"]
 
 
+LAW = """\
+source: {document: A law of widths, grade: quoted}
+why: a lane that multiplies in a wide format has room for a narrow one
+claims:
+  - {monotone: peak width}
+"""
+
+
+def test_a_repair_is_tried_on_failing_laws_too(tiny, message):
+    tiny.write("golden/law.yaml", LAW)
+    tiny.edit(SPEC, "int8: [4096 MAC", "int8: [256 MAC")  # narrower than the 1024 of fp16, and slower
+    verdicts, text = message()
+    assert "monotone-peak-width" in verdicts
+    assert "4096 MAC (fixes 6 failures, breaks nothing)" in verdicts["peak-mac_array-int8"]
+    assert "A single change fixes 6 of 6 failures and breaks nothing" in text
+
+
 def test_an_order_alone_names_no_cause(tiny, message):
     # no figure expects the bandwidth, so that any from 0.1 to 320 GB/s would do
     text = tiny.read("golden/x1.yaml")
