@@ -75,10 +75,7 @@ def comment(evidence: Evidence) -> Comment | None:
     blamed = culprits(evidence)
     explained = {claim for one in blamed for claim in one.cause.claims}
     others = [verdict for verdict in fails if name(verdict) not in explained]
-    losses = [
-        f"{getattr(one, 'headline', one.file)} {one.text}: restore it, or write in {one.write}"
-        for one in lost(evidence)
-    ]
+    losses = [f"{_what(one)} {one.text}: restore it, or write in {one.write}" for one in lost(evidence)]
     slower = evidence.benchmarks.text if evidence.benchmarks and evidence.benchmarks.is_red else ""
     moved = "; ".join(filter(None, (_moved(evidence), slower)))
     first = next((verdict for one in blamed for verdict in one.verdicts), next(iter(others), None))
