@@ -293,7 +293,9 @@ def _terms(found: Prediction) -> Iterator[tuple[str, ...]]:
 def _memory(found: Prediction) -> Iterator[tuple[str, str, str]]:
     yield "peak", format_quantity(found.peak_bytes, units.BYTES), "weights and peak activations"
     yield "activations", format_quantity(found.activation_bytes, units.BYTES), f"at {found.footprint.peak_op}"
-    yield "weights", format_quantity(found.weight_bytes, units.BYTES), "read once per batch"
+    is_kept = found.attained_bytes_per_s * found.latency_s < found.weight_bytes
+    weights = "kept in a cache between batches (not with --uncached)" if is_kept else "read once per batch"
+    yield "weights", format_quantity(found.weight_bytes, units.BYTES), weights
     if found.footprint.cache_elements:
         yield "cache", format_quantity(found.cache_bytes, units.BYTES), "keys and values of all tokens"
     memory = found.hardware.main_memory()

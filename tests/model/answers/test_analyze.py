@@ -168,6 +168,13 @@ def test_memory_is_what_weights_and_the_largest_activations_take():
     assert row(large, "Memory", "gddr6") == ["16 GB", "does NOT fit: needs 1.34 × as much"]
 
 
+def test_weights_that_a_cache_keeps_are_not_said_to_be_read():
+    # 4.2 MB fit the 50 MB of the L2 of an H100, and not the 4 MiB of a T4
+    kept = answered("nvidia/h100-sxm5-80gb", cached=True)
+    assert row(kept, "Memory", "weights")[1].startswith("kept in a cache between batches")
+    assert row(answered("nvidia/h100-sxm5-80gb"), "Memory", "weights")[1] == "read once per batch"
+
+
 def test_amounts_of_money_are_told_where_they_are_known():
     spent = [Amount("power bill", 12.5, "USD", "0.1 USD/kWh"), Amount("carbon", None, "kg", "no grid given")]
     assert rows(answered(spent=spent), "Money and carbon") == (

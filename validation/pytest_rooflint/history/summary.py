@@ -240,7 +240,8 @@ def alone(effect: Effect, moves: Sequence[records.Shift]) -> str:
 def _of(devices: Sequence[str]) -> str:
     if not devices:
         return ""
-    more = f" and {len(devices) - _NAMED} more devices" if len(devices) > _NAMED else ""
+    left = len(devices) - _NAMED
+    more = f" and {counted(left, 'more device')}" if left > 0 else ""
     return f" of {', '.join(devices[:_NAMED])}{more}"
 
 
