@@ -51,6 +51,20 @@ class Scale:
     prefixed: bool = True
     linear: bool = False
 
+    @property
+    def title(self) -> str:
+        """The name; with the unit, where figures of the axis go without it: `intensity, op/B`."""
+        return f"{self.name}, {self.unit}" if self._is_bare else self.name
+
+    @property
+    def _is_bare(self) -> bool:
+        """Whether figures have a unit of several letters and no prefix, which would leave no room between them."""
+        return len(self.unit) > 1 and not self.prefixed
+
+    def tick(self, value: float) -> str:
+        """A figure at a tick."""
+        return format_number(value) if self._is_bare else self.text(value)
+
     def text(self, value: float) -> str:
         """A figure of the axis."""
         if self.unit and self.prefixed:
@@ -115,12 +129,12 @@ class Drawing:
     @property
     def x_ticks(self) -> list[tuple[float, str]]:
         """Pixel and figure."""
-        return [(self.x.at(tick), self.x_scale.text(tick)) for tick in self.x.ticks(self.width // 85)]
+        return [(self.x.at(tick), self.x_scale.tick(tick)) for tick in self.x.ticks(self.width // 85)]
 
     @property
     def y_ticks(self) -> list[tuple[float, str]]:
         """Pixel and figure."""
-        return [(self.y.at(tick), self.y_scale.text(tick)) for tick in self.y.ticks(7)]
+        return [(self.y.at(tick), self.y_scale.tick(tick)) for tick in self.y.ticks(7)]
 
 
 def letters(count: int) -> list[str]:

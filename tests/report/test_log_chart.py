@@ -352,3 +352,14 @@ def test_a_roof_has_a_bit_of_its_slope_and_of_its_plateau_and_its_rates():
     assert line.title == "r: 2 TOP/s, 10 GB/s, ridge 200 op/B"
     without = log_chart.roof_line("r", "A", 2e12, 0.0)
     assert (without.places, without.knee, without.title) == ([], None, "r: 2 TOP/s, 0 B/s")
+
+
+def test_a_unit_that_would_crowd_an_axis_stands_in_its_name():
+    intensity, share, time = (
+        Scale("intensity", "op/B", prefixed=False),
+        Scale("of peak", "%", prefixed=False),
+        Scale("t", "s"),
+    )
+    assert [one.title for one in (intensity, share, time)] == ["intensity, op/B", "of peak", "t"]
+    assert [intensity.tick(100.0), share.tick(50.0), time.tick(0.001)] == ["100", "50 %", "1 ms"]
+    assert intensity.text(100.0) == "100 op/B"
