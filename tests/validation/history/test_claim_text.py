@@ -1,6 +1,9 @@
 """Changes of claims in text: what was lost, where, what to write; the decisive line last."""
 
+from pytest_rooflint.history import claim_text
 from pytest_rooflint.history.claim_text import MOST, as_text
+from rooflint_report.causes import Culprit
+from rooflint_report.claim_changes import Cause
 
 GOLDEN = "golden/x1.yaml"
 X1 = "specs/hardware/acme/x1.yaml"
@@ -88,3 +91,12 @@ def test_two_changes_have_a_line_each_and_one_for_both(guarded, against):
         "reverted together: 4 claims stop failing, no other fails",
         "2 changed lines make 4 claims fail",
     ]
+
+
+def test_what_fails_where_a_change_alone_is_reverted_is_named():
+    change = {"file": X1, "line": 3, "path": "tdp", "at": None, "base": "15 W", "head": "30 W", "factor": "2"}
+    cause = Cause(**change, claims=["golden/x1.yaml::a"], fixes=["golden/x1.yaml::a"], breaks=["golden/x2.yaml::b"])
+    place, effect, others = claim_text._culprit(Culprit(cause, []))
+    assert place == f"{X1}:3  tdp 15 W → 30 W (×2)"
+    assert effect.endswith("reverted alone: 1 claim stops failing, 1 other fails")
+    assert others == "  then fail: golden/x2.yaml::b"

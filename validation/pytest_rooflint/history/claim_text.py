@@ -103,6 +103,7 @@ def _culprit(one: Culprit) -> Iterator[str]:
     factor = f" ({one.factor})" if one.factor else ""
     yield f"{one.place}  {one.cause.change}{factor}"
     yield f"  {fail_text(len(one.cause.claims))} because of it; reverted alone: {effect(one.cause)}"
+    yield from [wrapped(some(one.cause.breaks), "  then fail: ", 2)] if one.cause.breaks else []
     yield from [wrapped(one.words, "  likely: ", 2)] if one.words else []
     for number, verdict in enumerate(one.verdicts[:MOST]):
         yield f"  {verdict.file}:{verdict.line}  {verdict.headline}"
