@@ -258,7 +258,7 @@ class Run:
         config.stash[SUITE] = self.suite
         config.stash[COLLECTED] = []
         config.stash[fold.UNREAD] = {}
-        config.stash[TRIAL] = Trial(self.suite, excuses=not config.getoption("runxfail", default=False))
+        config.stash[TRIAL] = Trial(self.suite, excuses=not config.getoption("runxfail", default=False), laws=True)
 
     # ---- collection
 
