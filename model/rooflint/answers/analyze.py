@@ -33,6 +33,7 @@ from rooflint.prediction.comparison import Contender, per_second
 from rooflint.prediction.cost import Amount
 from rooflint.prediction.metrics import batch_efficiency, limit_name, power_efficiency_ops_per_j, zone
 from rooflint.prediction.predict import Prediction, Setting
+from rooflint.roofline import cache_bytes
 from rooflint.workloads.workload import Workload
 
 COLUMNS = ("kernel", "m × n × k", "time", "tile", "dominant term")
@@ -179,7 +180,7 @@ def _sections(one: Contender, single: Prediction | None, record: AnalyzeRecord) 
     yield Grid("Units", Table(("", "", ""), tuple(_units(found))))
     yield from _energy(one)
     if found.has("footprint"):
-        yield Grid("Memory", Table(("", "", ""), tuple(_memory(found))))
+        yield Grid("Memory", Table(("", "", ""), tuple(_memory(found, cached=record.cached))))
     if record.money_and_carbon:
         yield Grid("Money and carbon", Table(("", "", "source"), tuple(map(_amount, record.money_and_carbon))))
     yield Grid("Where the time goes", Table(TIMES, tuple(_longest(found))), LONGEST)
@@ -290,10 +291,10 @@ def _terms(found: Prediction) -> Iterator[tuple[str, ...]]:
         )
 
 
-def _memory(found: Prediction) -> Iterator[tuple[str, str, str]]:
+def _memory(found: Prediction, *, cached: bool) -> Iterator[tuple[str, str, str]]:
     yield "peak", format_quantity(found.peak_bytes, units.BYTES), "weights and peak activations"
     yield "activations", format_quantity(found.activation_bytes, units.BYTES), f"at {found.footprint.peak_op}"
-    is_kept = found.attained_bytes_per_s * found.latency_s < found.weight_bytes
+    is_kept = cached and found.weight_bytes <= cache_bytes(found.hardware)
     weights = "kept in a cache between batches (not with --uncached)" if is_kept else "read once per batch"
     yield "weights", format_quantity(found.weight_bytes, units.BYTES), weights
     if found.footprint.cache_elements:

@@ -10,6 +10,7 @@ from rooflint.hardware.registry import Registry
 from rooflint.prediction.comparison import Contender
 from rooflint.prediction.cost import Amount
 from rooflint.prediction.predict import Setting, predict
+from rooflint.workloads.load import network
 from rooflint.workloads.tables import load_workload
 from rooflint.workloads.workload import mlp
 
@@ -173,6 +174,15 @@ def test_weights_that_a_cache_keeps_are_not_said_to_be_read():
     kept = answered("nvidia/h100-sxm5-80gb", cached=True)
     assert row(kept, "Memory", "weights")[1].startswith("kept in a cache between batches")
     assert row(answered("nvidia/h100-sxm5-80gb"), "Memory", "weights")[1] == "read once per batch"
+    assert row(answered(cached=True), "Memory", "weights")[1] == "read once per batch"
+
+
+def test_experts_that_are_not_asked_are_not_said_to_be_kept():
+    net = network("mixtral-8x7b", prompt=1, past=64)  # two of eight experts are read
+    chosen = Setting(compute="bf16")
+    found = predict(REGISTRY.get("amd/mi300x"), net, ENERGIES, chosen)
+    told = analyze.answer(Contender(found.hardware, found), chosen, None, ())
+    assert row(told, "Memory", "weights")[1] == "read once per batch"
 
 
 def test_amounts_of_money_are_told_where_they_are_known():
