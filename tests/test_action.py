@@ -163,6 +163,19 @@ def test_a_pull_request_names_the_changed_line_once(halved):
 
 
 @pytest.mark.slow
+def test_a_pull_request_with_a_device_without_claims_is_annotated_at_its_spec(halved):
+    spec = (halved / SPEC).read_text(encoding="utf-8").replace("2048 MAC", "4096 MAC")
+    (halved / SPEC).write_text(spec, encoding="utf-8")
+    (halved / SPEC).with_name("x9.yaml").write_text(spec.replace("Acme X1", "Acme X9"), encoding="utf-8")
+    git(halved, "add", "-A")
+    git(halved, "commit", "--amend", "-m", "second")
+    status, text, _ = acted(halved, event="pull_request")
+    assert status == 1
+    (error,) = [line for line in text.splitlines() if line.startswith("::error")]
+    assert "file=specs/hardware/acme/x9.yaml" in error
+
+
+@pytest.mark.slow
 def test_without_the_base_a_pull_request_is_judged_and_warned(scratch):
     status, text, _ = acted(scratch, "pull_request")
     assert status == 0

@@ -159,6 +159,18 @@ def test_what_no_changed_line_explains_is_printed_with_its_likely_cause(tiny):
     assert "  rerun     pytest golden/x1.yaml::count-core\n" in result.stdout
 
 
+@pytest.mark.slow
+def test_a_new_device_without_claims_is_named_against_a_base_too(tiny):
+    committed(tiny)
+    spec = tiny.read("specs/hardware/acme/x1.yaml")
+    tiny.write("specs/hardware/acme/x9.yaml", spec.replace("Acme X1", "Acme X9"))
+    result = tiny.script("rooflint", "check", "--against=HEAD", *QUIET)
+    assert result.returncode == 1
+    (problem,) = [line for line in result.stdout.splitlines() if line.startswith("specs/hardware/acme/x9.yaml")]
+    assert "acme/x9 has no claim" in problem
+    assert "\nfailed: 1 problem in the files; 8 claims in revision HEAD" in result.stdout
+
+
 def test_a_comparison_that_fails_does_not_hide_what_the_suite_found(tiny, check, monkeypatch):
     committed(tiny)
     evidence = tiny.root / "reports/out/evidence.json"

@@ -309,7 +309,7 @@ def guessed(name: str) -> Column | None:
     if about_row := _about_row(_words(name[: repeated.start()]) if repeated else words, unit):
         return Column(name, about_row)
     role = _role(words, title, unit) if _is_said_by_itself(name) else None
-    if role is None or repeated or ("per" in words and role != "rate"):  # nobody can tell which of the columns is what
+    if role is None or repeated or ("per" in words and role != "rate"):  # it may be of any of several columns
         return None
     if role == "link" and not (unit or {"bw", "bandwidth"} & set(words)):  # a generation: NVLink 4
         return None

@@ -100,18 +100,13 @@ def diff(
     far = fail_over is not None and _moved_over(found, fail_over)
     if far:
         typer.echo(f"failed: a prediction changed by more than ×{fail_over:g}", err=True)
-    run = load_evidence(evidence) if evidence and counted and _is_red(counted) else None
+    run = load_evidence(evidence) if evidence and counted else None
     if counted:
         typer.echo(f"\n{claim_text.as_text(counted, run)}", nl=False, err=form != Form.TEXT)
     if run and os.environ.get("GITHUB_ACTIONS") == "true":
         _annotate(run, err=form != Form.TEXT)
     if far or (counted and counted.unstated):
         raise typer.Exit(1)
-
-
-def _is_red(claims: ClaimChanges) -> bool:
-    """Whether claims fail, or were lost without a reason."""
-    return bool(claims.unstated or claims.counts.still_failing)
 
 
 def _say(watching: Sequence[Watched], *, err: bool) -> None:

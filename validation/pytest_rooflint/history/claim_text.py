@@ -26,8 +26,20 @@ def as_text(found: ClaimChanges, run: Evidence | None = None) -> str:
     lines += _others(run) if run else []
     lines += _causes(found.causes, culprits(run) if run else ()) if found.causes else []
     lines += _counted(found)
-    verdict = f"failed: {found.text}" if found.unstated else found.text
-    return "\n".join(map(sanitized, (*lines, verdict))) + "\n"
+    return "\n".join(map(sanitized, (*lines, _verdict(found, run)))) + "\n"
+
+
+def _verdict(found: ClaimChanges, run: Evidence | None) -> str:
+    """The decisive line: a run may fail for what no comparison of claims finds, such as a device without any."""
+    parts = [] if found.unstated else [*_red(found, run)]
+    return f"failed: {'; '.join([*parts, found.text])}" if found.unstated or parts else found.text
+
+
+def _red(found: ClaimChanges, run: Evidence | None) -> Iterator[str]:
+    if run and run.problems:
+        yield f"{counted(len(run.problems), 'problem')} in the files"
+    if still := found.counts.still_failing:
+        yield f"{counted(still, 'claim')} still {'fails' if still == 1 else 'fail'}"
 
 
 def _losses(found: ClaimChanges, explained: Container[str]) -> Iterator[list[str]]:
