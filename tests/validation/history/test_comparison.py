@@ -204,6 +204,15 @@ def test_roofs_that_moved_are_kept_as_they_were_in_the_base(acme, diffed):
     }
 
 
+def test_a_device_without_a_known_bandwidth_has_no_roof_and_is_compared(acme, git, diffed):
+    acme.edit(X1, ", bus: [128 bit, brief, p. 3], pin_rate: [6.4 Gbit/s, brief, p. 3]", "")
+    git(acme.root, "commit", "-aqm", "No bandwidth")
+    acme.edit(X1, "tdp: [15 W", "tdp: [30 W")
+    found = diffed(acme)
+    assert [one["path"] for one in found["changes"]] == ["tdp"]
+    assert found["roofs"] == []
+
+
 def test_two_changes_of_a_power_stand_each_alone(acme, diffed):
     acme.edit(X1, "tdp: [15 W", "tdp: [30 W")
     acme.edit(X1, "groups: [256,", "groups: [512,")

@@ -112,9 +112,10 @@ def test_a_broken_device_is_left_out_and_named_with_its_revision(acme, git, diff
     (left_out,) = fixed["left_out"]
     assert left_out["side"] == "old"
     assert left_out["text"].startswith(f"left out: {commit}:{X1}:{line}  tdp: want [value, source, where]")
-    assert fixed["devices"]["appeared"] == ["acme/x1"]
+    assert fixed["devices"]["appeared"] == []  # its file was there
     broken = diffed(acme, "HEAD^", "HEAD")
     assert [one["side"] for one in broken["left_out"]] == ["new"]
+    assert broken["devices"]["vanished"] == []
 
 
 def test_a_broken_file_that_all_rest_on_is_refused_with_its_revision(acme, git, diffed):

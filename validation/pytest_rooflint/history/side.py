@@ -74,12 +74,16 @@ class Specs:
         return tuple(table for network in self.networks.values() for table in _runs(network))
 
     @cached_property
-    def _read(self) -> tuple[Mapping[str, Hardware], tuple[Problem, ...]]:
+    def named(self) -> frozenset[str]:
+        """Ids of the devices that have a file, whether it can be read or not."""
         with self._placed_errors():
-            names = dict.fromkeys(name for root in self.roots for name in self.registry.ids(root))
+            return frozenset(name for root in self.roots for name in self.registry.ids(root))
+
+    @cached_property
+    def _read(self) -> tuple[Mapping[str, Hardware], tuple[Problem, ...]]:
         devices: dict[str, Hardware] = {}
         problems: dict[Problem, None] = {}
-        for name in sorted(names):
+        for name in sorted(self.named):
             try:
                 devices[name] = self.registry.get(name)
             except InputError as error:
@@ -226,6 +230,11 @@ class LedgerSide:
     def points(self) -> frozenset[tuple[str, str]]:
         """Devices and their operating points, the device's own as an empty text."""
         return frozenset((key.device, key.at) for key in self.found.keys)
+
+    @property
+    def named(self) -> frozenset[str]:
+        """Ids of the devices in it."""
+        return frozenset(name for name, _ in self.points)
 
     @property
     def networks(self) -> frozenset[str]:

@@ -50,7 +50,7 @@ def summary(found: Comparison) -> records.Delta:
         predictions=found.difference.predictions, devices=len({one.device for one in found.moves})
     )
     names = {
-        "device": _both_ways(before, after),
+        "device": _both_ways(before | old.named, after | new.named),  # what cannot be read is left out, not gone
         "operating point": _both_ways(_points(old, common), _points(new, common)),
         "network": _both_ways(old.networks, new.networks),
     }
@@ -95,10 +95,12 @@ def _roofs(found: Comparison) -> Iterator[records.Roof]:
 
 def _peaks(hardware: Hardware) -> Iterator[tuple[tuple[str, str], tuple[float, float]]]:
     """Peak and bandwidth of the main memory, by unit and precision; none without a bandwidth. [op/s], [B/s]"""
-    memory = hardware.main_memory()
-    for unit in hardware.units.values() if memory.has_bandwidth else ():
+    if not any(memory.has_bandwidth for memory in hardware.memories.values()):
+        return
+    bandwidth = hardware.main_memory().bandwidth_bytes_per_s
+    for unit in hardware.units.values():
         for precision in derivable(unit):
-            yield (unit.name, precision), (unit.peak_ops_per_s(precision), memory.bandwidth_bytes_per_s)
+            yield (unit.name, precision), (unit.peak_ops_per_s(precision), bandwidth)
 
 
 def _left_out(name: Literal["old", "new"], side: Side) -> list[records.LeftOut]:
@@ -131,9 +133,8 @@ def others(
     left_out: Sequence[records.LeftOut],
 ) -> Iterator[str]:
     """What appeared, vanished or was left out."""
-    gone = "cannot be read" if any(one.side == "new" for one in left_out) else "vanished"
     for noun, both in names.items():
-        for word, listed in (("appeared", both.appeared), (gone if noun == "device" else "vanished", both.vanished)):
+        for word, listed in (("appeared", both.appeared), ("vanished", both.vanished)):
             if listed:
                 yield f"{counted(len(listed), noun)} {word}: {', '.join(listed)}"
     if power:
