@@ -18,6 +18,7 @@ GA100 = "specs/architectures/nvidia/ampere-ga100.yaml"
 T4 = "golden/peaks/nvidia/t4.yaml"
 PER_WATT = "golden/energy/peak_per_w.yaml::"
 CORES = "golden/silicon/cores.yaml"
+PUBLISHED = "golden/silicon/published.yaml"
 T4_SPEC = "specs/hardware/nvidia/t4.yaml"
 
 
@@ -219,7 +220,7 @@ def test_twice_a100s_lanes_are_red_on_every_device_of_the_die(shipped, verdicts)
         "a800-pcie-80gb": {"peak-cuda_core-fp32", "peak-cuda_core-fp32-by-db", "count-cuda_core-by-db"},
     }.items():
         expected |= claims(f"golden/peaks/nvidia/{device}.yaml", *ids)
-    timed = ("convolution", "linear", "linear-large")  # latencies with twice the lanes are too short
+    timed = ("batched", "convolution", "linear", "linear-large")  # latencies with twice the lanes are too short
     per_watt = {f"{PER_WATT}peak_per_w-nvidia/h100-sxm5-80gb-per-nvidia/a100-sxm4-80gb-cuda_core-fp32-by-db"}
     timed = claims(CORES, *(f"prediction-published-neusight-a100-{what}" for what in timed))
     assert set(message) == expected | per_watt | timed
@@ -238,10 +239,12 @@ def test_twice_a100s_lanes_are_red_on_every_device_of_the_die(shipped, verdicts)
 def test_twice_t4s_bus_is_red_in_bandwidth_and_breakpoint(shipped, verdicts):
     line = shipped.edit(T4_SPEC, "bus: [256 bit", "bus: [512 bit")
     message = verdicts()
+    timed = ("products", "convolutions", "convolutions-large")
     # the later data sheet's 300 GB/s is excused for 1.067, not for 2.13; orders are far enough apart
     assert set(message) == {
         *claims(T4, "bandwidth-gddr6", "bandwidth-gddr6-by-later", "breakpoint-tensor_core-int8-per-gddr6"),
         *claims(CORES, *(f"prediction-published-neusight-t4-{op}" for op in ("convolution", "linear", "softmax"))),
+        *claims(PUBLISHED, *(f"prediction-published-deepbench-t4-{op}-by-deepbench" for op in timed)),
     }
     bandwidth, breakpoint = message[f"{T4}::bandwidth-gddr6"], message[f"{T4}::breakpoint-tensor_core-int8-per-gddr6"]
     assert "obtained 640 GB/s 512 bit × 10.0 Gbit/s × 1/8 B/bit" in bandwidth

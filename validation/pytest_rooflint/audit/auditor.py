@@ -63,7 +63,7 @@ _IN_BITS = frozenset({"bandwidth", "bus", "capacity"})
 """Quantities of which eight times as much may also be a figure in bits."""
 UNSTATED = ("TFLOP/s", "GFLOP/s")
 """Units of a column of peaks that names none."""
-#: Precisions whose rates specs do not give as tables do: address arithmetic, packed integers.
+#: Precisions whose rates most specs do not give as tables do: address arithmetic, packed integers.
 _UNCHECKED = frozenset({"int32", "int16", "int64"})
 
 
@@ -207,7 +207,7 @@ class Auditor:
             return unread(cell, column, name, asked, f"not read: {error}", file)
         if rated and merged.precision is None:
             return unread(cell, column, name, asked, "no column gives its precision", file)
-        if merged.precision in _UNCHECKED:
+        if merged.precision in _UNCHECKED and not any(self.identifier.fitting(asked, one) for one in meaning.devices):
             return unread(cell, column, name, asked, f"specs have no {merged.precision} rates", file)
         if merged.either:
             other = replace(asked, precision=merged.either)
