@@ -17,6 +17,14 @@ MEASURED_ON_CORES = "fp32"
 """What CUDA cores were measured in."""
 
 
+IN_SWITCH = ("nvidia/hopper-gh100",)
+"""Architectures whose switches add up for NCCL.
+
+With 8 H100 or H200 sums in half precision take three quarters of the time of those of one byte, which switches cannot
+add; with 2 and 4 of them, and with A100 and Blackwell, both take as long to 10 %. Chosen by looking at the tables.
+"""
+
+
 class MissingFactError(UnsupportedError):
     """A device whose spec lacks an input; the message names the fact."""
 
@@ -28,6 +36,17 @@ class Cores(NamedTuple):
     """Of an SM; each issues an instruction a clock. [1]"""
     node_m: float
     """What the process is named after. [m]"""
+
+
+class Link(NamedTuple):
+    """What the time of a collective depends on: how a device is joined to the others that take part."""
+
+    bandwidth_bytes_per_s: float
+    """Of all links of a device, in one direction. [B/s]"""
+    latency_s: float = 0.0
+    """Of each step, beside that of links within a box, which is a constant of all GPUs. [s]"""
+    reduces: bool = False
+    """Whether switches add up what devices send."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +70,8 @@ class Chip:
     """What a document says that a launch in a graph costs on its architecture; None where none does. [s]"""
     cores: Cores | None = None
     """Where CUDA cores compute in the precision; None where matrix units do."""
+    link: Link | None = None
+    """Its fastest links to others of its kind; None where its spec has none."""
     facts: tuple[Fact, ...] = ()
 
     @property
@@ -89,6 +110,7 @@ def chip_of(hardware: Hardware, precision: str, launches: LaunchOverheads) -> Ch
         asynchronous=threads.value != WARP,
         graph_launch_s=launch.value if launch else None,
         cores=Cores(*(fact.value for fact in on_cores)) if on_cores else None,
+        link=device_link(hardware),
         facts=tuple(
             dict.fromkeys(
                 (
@@ -99,6 +121,12 @@ def chip_of(hardware: Hardware, precision: str, launches: LaunchOverheads) -> Ch
             )
         ),
     )
+
+
+def device_link(hardware: Hardware) -> Link | None:
+    """The fastest links of a device in one direction; None where its spec has none."""
+    one_way = [link.derivation(1).result for link in hardware.links.values()]
+    return Link(max(one_way), reduces=hardware.architecture in IN_SWITCH) if one_way else None
 
 
 def _cores(hardware: Hardware, unit: ComputeUnit, precision: str) -> tuple[Fact, Fact]:

@@ -99,6 +99,7 @@ class SiliconOpsSpec(SourcedSpec):
     prefill: GroupSpec
     decode: GroupSpec
     quantised: GroupSpec
+    collectives: GroupSpec
 
 
 # ---- Values by group
@@ -199,6 +200,26 @@ class Quantised:
 
 
 @dataclass(frozen=True)
+class Collectives:
+    """Of collectives over the links of a box."""
+
+    link_efficiency: float
+    """Share of the bandwidth of links that SMs attain. [1]"""
+    copy_share: float
+    """Time of a byte that is copied within a device, over that of one that is sent. [1]"""
+    chunk_us: float
+    """Latency of a chunk in a pipeline. [us]"""
+    step_us: float
+    """Latency of a step of NCCL. [us]"""
+    exchange_us: float
+    """Latency of a shot: all devices wait for each other and read what their peers have written. [us]"""
+    launch_us: float
+    """To start and end the kernel of a graph on all devices. [us]"""
+    host_launch_us: float
+    """The same of NCCL that a host launches. [us]"""
+
+
+@dataclass(frozen=True)
 class CoreConstants:
     """Of products and convolutions on CUDA cores, where they differ from those on matrix units."""
 
@@ -221,6 +242,7 @@ class Constants:
     prefill: Prefill
     decode: Decode
     quantised: Quantised
+    collectives: Collectives
     cores: CoreConstants
 
 
@@ -247,6 +269,7 @@ GROUPS: Mapping[str, Group] = MappingProxyType(
         "prefill": Group(Prefill, OPS, "prefill"),
         "decode": Group(Decode, OPS, "decode"),
         "quantised": Group(Quantised, OPS, "quantised"),
+        "collectives": Group(Collectives, OPS, "collectives"),
         "cores": Group(CoreConstants, CORES, "constants"),
     }
 )

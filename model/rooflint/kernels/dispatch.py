@@ -20,6 +20,7 @@ from rooflint.hardware.device import Hardware
 from rooflint.hardware.registry import Registry
 from rooflint.kernels.attention import Attention
 from rooflint.kernels.chip import Chip, chip_of
+from rooflint.kernels.collectives import Collective
 from rooflint.kernels.constants import (
     BANDS,
     LEAST_ROWS,
@@ -53,6 +54,7 @@ OPS: Mapping[str, type[Kernel]] = MappingProxyType(
         "stream": Stream,
         "quantise": type(QUANTISE),
         "dequantise": Dequantise,
+        "collective": Collective,
         "other": Other,
     }
 )

@@ -1,0 +1,276 @@
+"""Collectives: how long devices take to exchange a message over their links.
+
+    seconds("all_reduce", message_bytes, members, link, constants)
+
+Each algorithm sends so many bytes from a device, in so many steps that wait for each other:
+
+    launch + steps · latency + wire + 2 · √(chunk · wire),    wire = (bytes sent + c · bytes copied) / (e · bandwidth)
+
+The root is what a pipeline loses to its chunks where they have the best size: with k chunks it takes k times the
+latency of a chunk, and one chunk more than the message, which together are least at twice the root.
+
+- Ring: Patarasuk, Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", J. Parallel Distrib.
+  Comput. 69(2), 2009. doi:10.1016/j.jpdc.2008.09.002
+- Double tree, and chunks of a pipeline: Sanders, Speck, Träff, "Two-tree algorithms for full bandwidth broadcast,
+  reduction and scan", Parallel Computing 35(12), 2009. doi:10.1016/j.parco.2009.09.001
+- One and two shots are the custom all-reduce of serving frameworks: each device reads what its peers have written,
+  all of it, or its own part, which is then read by the others.
+- The switch adds up what all devices send (NVLink SHARP, NVLS) and sends the sum to all of them.
+
+docs/method-silicon-collectives.md has the measurements.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rooflint.base.errors import RooflintError
+from rooflint.kernels.chip import Chip, Link, MissingFactError
+from rooflint.kernels.constants import Collectives, Constants
+from rooflint.kernels.kernel import GA100, Kernel, Terms, Times, Work
+from rooflint.kernels.shapes import Numbers, columns_of
+
+Kind = Literal["all_reduce", "all_gather", "reduce_scatter", "all_to_all", "point_to_point"]
+Library = Literal["framework", "nccl"]
+
+PASSES: Mapping[Kind, int] = MappingProxyType({"all_reduce": 2, "all_gather": 1, "reduce_scatter": 1})
+"""How often a ring takes each part of a message to all devices: to add it up, and to hand out the sum."""
+
+SHOT_BYTES = 16 * 2**20
+"""Longest message that frameworks do not leave to NCCL: 8 to 16 MiB by framework and device. [B]"""
+
+SWITCHED_FROM = 8
+"""Devices from which on NCCL lets switches add up."""
+
+BOX = 8
+"""Devices from which on NCCL takes a tree; up to as many are in one box, where its times are those of a ring."""
+
+US = 1e-6
+
+
+class Messages(NamedTuple):
+    """One entry a collective."""
+
+    message_bytes: Numbers
+    """What all-reduce adds up and all-gather ends with; what reduce-scatter and all-to-all begin with. [B]"""
+    members: Numbers
+    """Devices that take part."""
+
+    @property
+    def part_bytes(self) -> Numbers:
+        """Of one device. [B]"""
+        return self.message_bytes / self.members
+
+    @property
+    def others(self) -> Numbers:
+        """Devices besides one's own."""
+        return self.members - 1
+
+
+class Exchange(NamedTuple):
+    """An algorithm on some messages; shape (collectives,) each."""
+
+    sent_bytes: Numbers
+    """By each device, in one direction. [B]"""
+    copied_bytes: Numbers
+    """Within each device. [B]"""
+    latency_s: Numbers
+    """Of all steps; infinite where libraries do not take the algorithm. [s]"""
+    chunk_s: float
+    """Latency of a chunk where the message is cut into a pipeline of chunks, else 0. [s]"""
+
+    def wire_s(self, link: Link, own: Collectives) -> Numbers:
+        """To send. [s]"""
+        return self.sent_bytes / (own.link_efficiency * link.bandwidth_bytes_per_s)
+
+    def copy_s(self, link: Link, own: Collectives) -> Numbers:
+        """To copy within a device, by the same SMs that send. [s]"""
+        return own.copy_share * self.copied_bytes / (own.link_efficiency * link.bandwidth_bytes_per_s)
+
+    def pipeline_s(self, link: Link, own: Collectives) -> Numbers:
+        """What is lost to chunks. [s]"""
+        return 2 * np.sqrt(self.chunk_s * (self.wire_s(link, own) + self.copy_s(link, own)))
+
+    def seconds(self, link: Link, own: Collectives) -> Numbers:
+        """All but the launch. [s]"""
+        return self.wire_s(link, own) + self.copy_s(link, own) + self.pipeline_s(link, own) + self.latency_s
+
+
+# ---- Bytes and steps by algorithm
+
+
+def ring_bytes(kind: Kind, messages: Messages) -> Numbers:
+    """What each device sends in one direction: all parts but one in each pass; a message to one device whole. [B]"""
+    if kind == "point_to_point":
+        return np.where(messages.members > 1, messages.message_bytes, 0.0)
+    return PASSES.get(kind, 1) * messages.others * messages.part_bytes
+
+
+def _ring(kind: Kind, messages: Messages, link: Link, own: Collectives) -> Exchange:
+    steps = PASSES[kind] * messages.others if kind in PASSES else np.ones_like(messages.members)
+    copied = 0.0 if kind == "point_to_point" else messages.part_bytes
+    latency = steps * (own.step_us * US + link.latency_s)
+    return Exchange(ring_bytes(kind, messages), copied + np.zeros_like(latency), latency, own.chunk_us * US)
+
+
+def _tree(messages: Messages, link: Link, own: Collectives) -> Exchange:
+    steps = 2 * np.ceil(np.log2(messages.members))
+    latency = np.where(messages.members > BOX, steps * (own.step_us * US + link.latency_s), np.inf)
+    return Exchange(ring_bytes("all_reduce", messages), np.zeros_like(latency), latency, own.chunk_us * US)
+
+
+def _switch(messages: Messages, link: Link, own: Collectives) -> Exchange:
+    taken = (messages.members >= SWITCHED_FROM) & link.reduces
+    latency = np.where(taken, 2 * (own.exchange_us * US + link.latency_s), np.inf)
+    return Exchange(messages.message_bytes + messages.part_bytes, np.zeros_like(latency), latency, own.chunk_us * US)
+
+
+def _shots(shots: int, messages: Messages, link: Link, own: Collectives) -> Exchange:
+    latency = shots * (own.exchange_us * US + link.latency_s) + np.zeros_like(messages.members)
+    latency[messages.message_bytes > SHOT_BYTES] = np.inf
+    if shots == 1:
+        return Exchange(messages.others * messages.message_bytes, messages.message_bytes, latency, 0.0)
+    return Exchange(ring_bytes("all_reduce", messages), messages.part_bytes, latency, 0.0)
+
+
+def exchanges(
+    kind: Kind, messages: Messages, link: Link, own: Collectives, library: Library = "framework"
+) -> dict[str, Exchange]:
+    """The algorithms that a library has for a collective, by name."""
+    found = {"ring": _ring(kind, messages, link, own)}
+    if kind == "all_reduce":
+        found |= {"tree": _tree(messages, link, own), "switch": _switch(messages, link, own)}
+        if library == "framework":
+            found |= {f"{shots} shot": _shots(shots, messages, link, own) for shots in (1, 2)}
+    return found
+
+
+def bound_s(kind: Kind, message_bytes: ArrayLike, members: ArrayLike, link: Link) -> Numbers:
+    """What must be sent at full bandwidth: the roofline of a collective. [s]
+
+    A switch that adds up is sent each message once, and sends the sum once.
+    """
+    messages = Messages(*columns_of(Messages._fields, message_bytes, members))
+    sent = ring_bytes(kind, messages)
+    if kind == "all_reduce" and link.reduces:
+        sent = np.minimum(sent, messages.message_bytes)
+    return sent / link.bandwidth_bytes_per_s
+
+
+def seconds(kind: Kind, message_bytes: ArrayLike, members: ArrayLike, link: Link, constants: Constants) -> Numbers:
+    """Time of each collective as a kernel of a CUDA graph, by the algorithm that takes least; 0 of one device. [s]
+
+    Sizes are broadcast against one another. Raises RooflintError for an unknown kind and for sizes below 1.
+    """
+    messages = Messages(*columns_of(Messages._fields, message_bytes, members))
+    return Collective(kind=kind).on_link(messages, link, constants.collectives).seconds
+
+
+@dataclass(frozen=True)
+class Collective(Kernel):
+    """A collective over the links of a device; nothing else uses them at the time."""
+
+    kind: Kind = "all_reduce"
+    library: Library = "framework"
+    """`framework`: in a graph, with the one and two shots of serving frameworks. `nccl`: NCCL alone, launched one by
+    one from the host, as nccl-tests does."""
+
+    op = "collective"
+    columns = Messages._fields
+    counted = "KiB"
+    measured_on = (GA100, *(f"nvidia/{name}" for name in ("hopper-gh100", "blackwell-gb100", "blackwell-gb110")))
+    rests_on = "calibrated on all-reduce of serving frameworks and on NCCL over NVLink"
+
+    def __post_init__(self) -> None:
+        for name, known in (("kind", get_args(Kind)), ("library", get_args(Library))):
+            if getattr(self, name) not in known:
+                raise RooflintError(f"{name}: want one of {', '.join(known)}, found '{getattr(self, name)}'")
+
+    @property
+    def topic(self) -> str | None:
+        """Frameworks were measured with all-reduce alone, NCCL with all but one device to another."""
+        if self.library == "framework":
+            return "all_reduce" if self.kind == "all_reduce" else None
+        return None if self.kind == "point_to_point" else f"nccl_{self.kind}"
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """What was not measured."""
+        found = ["links within a box: across boxes NCCL's tree and the latency of a network card are not calibrated"]
+        if self.kind == "point_to_point":
+            found.append("a message to one other device was not measured: it takes the constants of a ring")
+        return tuple(found)
+
+    def sizes(self, *sizes: ArrayLike, **named: ArrayLike) -> Messages:
+        """Of messages, and the devices that take part."""
+        return Messages(*columns_of(self.columns, *sizes, **named))
+
+    def tensor_bytes(self, work: Work) -> Numbers:
+        """What each device sends in one direction, by a ring. [B]"""
+        return ring_bytes(self.kind, work.sizes)
+
+    def floor_s(self, work: Work, chip: Chip) -> Numbers:
+        """What must be sent, at full bandwidth. [s]"""
+        return bound_s(self.kind, work.sizes.message_bytes, work.sizes.members, link_of(chip))
+
+    def launch_s(self, own: Collectives) -> float:
+        """To start and end its kernel. [s]"""
+        return US * (own.host_launch_us if self.library == "nccl" else own.launch_us)
+
+    def on_link(self, messages: Messages, link: Link, own: Collectives) -> Times:
+        """By the algorithm that takes least."""
+        terms = self._terms(messages, link, own)
+        moved = terms["wire"] + terms["copy"]
+        floors = np.array([terms["steps"] + terms["launch"]])
+        return Times(np.zeros_like(moved), moved, moved + terms["pipeline"], floors)
+
+    def time(self, work: Work, chip: Chip, constants: Constants, gap_s: float | None = 0.0) -> Times:
+        """Bytes on the wire, and steps that wait for each other. Raises MissingFactError for a chip without links."""
+        return self.on_link(work.sizes, link_of(chip), constants.collectives)
+
+    def terms(self, work: Work, chip: Chip, constants: Constants) -> Terms:
+        """Bytes on the wire and within a device, what is lost to chunks, steps and the launch."""
+        return self._terms(work.sizes, link_of(chip), constants.collectives)
+
+    def algorithms(self, work: Work, chip: Chip, constants: Constants) -> list[str]:
+        """The name of the algorithm of each collective."""
+        link, own = link_of(chip), constants.collectives
+        found = exchanges(self.kind, work.sizes, link, own, self.library)
+        names, best = list(found), _best(found, link, own)
+        return [names[one] for one in best]
+
+    def rows(self, work: Work) -> Numbers:
+        """KiB of the message."""
+        return np.asarray(work.sizes.message_bytes / 1024)
+
+    def _terms(self, messages: Messages, link: Link, own: Collectives) -> dict[str, Numbers]:
+        found = exchanges(self.kind, messages, link, own, self.library)
+        best, shared = _best(found, link, own), messages.members > 1
+
+        def chosen(part: Callable[[Exchange], Numbers]) -> Numbers:
+            each = np.array([part(one) for one in found.values()])
+            return np.where(shared, each[best, np.arange(len(best))], 0.0)
+
+        return {
+            "wire": chosen(lambda one: one.wire_s(link, own)),
+            "copy": chosen(lambda one: one.copy_s(link, own)),
+            "pipeline": chosen(lambda one: one.pipeline_s(link, own)),
+            "steps": chosen(lambda one: one.latency_s),
+            "launch": np.where(shared, self.launch_s(own), 0.0),
+        }
+
+
+def _best(found: Mapping[str, Exchange], link: Link, own: Collectives) -> NDArray[np.int_]:
+    """Position of the algorithm that takes least, of each collective."""
+    return np.asarray(np.argmin([one.seconds(link, own) for one in found.values()], axis=0))
+
+
+def link_of(chip: Chip) -> Link:
+    """The links of a chip. Raises MissingFactError where its spec has none."""
+    if chip.link is None:
+        raise MissingFactError("the device lacks the facts 'links': their count and rate; without them no collective")
+    return chip.link
