@@ -38,7 +38,7 @@ def network(
     source: Any,
     inputs: Any = None,
     *,
-    shape: Sequence[int] = (),
+    shape: Sequence[int] | Sequence[Sequence[int]] = (),
     fresh: bool = False,
     prompt: int | None = None,
     past: int = 0,
@@ -48,9 +48,10 @@ def network(
 
     Args:
         source: a language model (`llama-3.1-8b`), a `config.json` of Hugging Face, a network of torchvision
-            (`resnet18`), `package.module:factory`, `file.py:factory`, a `.pt2` file, or a `torch.nn.Module`.
+            (`resnet18`), `package.module:factory`, `file.py:factory`, an `.onnx` or `.pt2` file, or a
+            `torch.nn.Module`.
         inputs: what a module is called with, a tensor or a tuple of them; the first axis of the first is the batch.
-        shape: of the input, batch first, instead of `inputs` or of the network's own.
+        shape: of the input, batch first, instead of `inputs` or of the network's own; or of each of several inputs.
         fresh: capture again, whatever is cached.
         prompt: new tokens of each sequence, of a language model; 2048, or its context where that is shorter.
         past: tokens of each sequence that are in its cache already.
@@ -58,7 +59,7 @@ def network(
 
     Raises RooflintError for a network that is unknown or cannot be captured, and where torch is needed but missing.
     """
-    shapes = [list(shape)] if shape else []
+    shapes = _shapes(shape)
     if inputs is not None and isinstance(source, str | Path | Workload):
         raise RooflintError(f"{getattr(source, 'name', source)}: inputs belong to a module; want shape=")
     if isinstance(source, Workload):
@@ -67,6 +68,12 @@ def network(
         roots = registry(specs).roots
         return load.network(str(source), shapes, fresh=fresh, prompt=prompt, past=past, roots=roots)
     return load.module(source, inputs, shapes)
+
+
+def _shapes(shape: Sequence[Any]) -> list[list[int]]:
+    """Of each input, where one or several are given."""
+    several = shape if len(shape) and isinstance(shape[0], Sequence) else [shape] if len(shape) else []
+    return [list(one) for one in several]
 
 
 def networks(specs: Specs = None) -> list[str]:

@@ -16,7 +16,7 @@ from rooflint.api import predictions as api
 from rooflint.api.devices import registry
 from rooflint.base.errors import RooflintError
 from rooflint.cli import options
-from rooflint.cli.options import DeviceName, Specs, batch_of, batches_of, shape_of
+from rooflint.cli.options import DeviceName, Specs, batch_of, batches_of, shapes_of
 from rooflint.hardware.device import Hardware
 from rooflint.hardware.names import select_device, select_devices
 from rooflint.output.deliver import deliver
@@ -45,7 +45,7 @@ def analyze_command(
     pue: Annotated[str, typer.Option(help="Fleet or campus whose PUE applies.")] = "fleet/industry",
     years: Annotated[float, typer.Option(help="Service life of a purchased device, in years.", min=0.1)] = 4.0,
     load: Annotated[float, typer.Option(help="Share of the time that the device is busy.", min=0.01, max=1.0)] = 1.0,
-    shape: options.Shape = "",
+    shape: options.Shape = None,
     prompt: options.Prompt = None,
     past: options.Past = 0,
     form: options.Format = "",
@@ -55,8 +55,9 @@ def analyze_command(
     """Show time, units, energy, memory, cost and carbon of a network on a device, down to each kernel."""
     from rooflint.prediction.cost import CostTables, Place, cost_of  # noqa: PLC0415
 
-    sizes = shape_of(shape)
-    work, together = api.network(network, shape=sizes, prompt=prompt, past=past, specs=specs), batch_of(batch, sizes)
+    sizes = shapes_of(shape)
+    work = api.network(network, shape=sizes, prompt=prompt, past=past, specs=specs)
+    together = batch_of(batch, sizes, work.batch if work.fixed_batch else 1)
 
     def predicted(samples: int) -> api.Prediction:
         return api.predict(
@@ -107,7 +108,7 @@ def compare_command(
     top: Annotated[
         int | None, typer.Option(help="Show only this many, after --sort (by default energy).", min=1)
     ] = None,
-    shape: options.Shape = "",
+    shape: options.Shape = None,
     prompt: options.Prompt = None,
     past: options.Past = 0,
     generate: options.Generate = None,
@@ -126,11 +127,12 @@ def compare_command(
         )  # fmt: skip
         deliver(written.answer(), form, output)
         return
-    sizes = shape_of(shape)
+    sizes = shapes_of(shape)
+    work = api.network(network, shape=sizes, prompt=prompt, past=past, specs=specs)
+    together = batch_of(batch, sizes, work.batch if work.fixed_batch else 1)
     found = api.compare(
-        api.network(network, shape=sizes, prompt=prompt, past=past, specs=specs), hardware or explain,
-        precision=precision, batch=batch_of(batch, sizes), storage=storage, fuse=fuse, launch=launch, fidelity=fidelity,
-        cached=cached, at=at, specs=specs,
+        work, hardware or explain, precision=precision, batch=together, storage=storage, fuse=fuse, launch=launch,
+        fidelity=fidelity, cached=cached, at=at, specs=specs,
     )  # fmt: skip
     if sort or top:
         found = found.sorted_by(sort or "energy", top)
@@ -226,7 +228,7 @@ def sweep_command(
     fidelity: options.Fidelity = "roofline",
     cached: options.Cached = True,
     require: Annotated[str, typer.Option(help="Bounds that the best batch must meet, such as latency<10ms.")] = "",
-    shape: options.Shape = "",
+    shape: options.Shape = None,
     prompt: options.Prompt = None,
     past: options.Past = 0,
     form: options.Format = "",
@@ -243,9 +245,9 @@ def sweep_command(
     ]
     wanted = requirements(require)
     known, energies = api.context(specs)
-    sizes = shape_of(shape)
+    sizes = shapes_of(shape)
     if batch_of(None, sizes) > 1:
-        raise RooflintError(f"--input: want a first size of 1 beside --batches, found {sizes[0]}")
+        raise RooflintError(f"--input: want a first size of 1 beside --batches, found {sizes[0][0]}")
     work = api.network(network, shape=sizes, prompt=prompt, past=past, specs=specs).at_batch(1)
     found = sweep(select_devices(known, hardware, at), work, energies, settings, batches_of(batches, "--batches"))
     deliver(sweep_answer(work, found, wanted), form, output)

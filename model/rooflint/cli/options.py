@@ -22,7 +22,7 @@ Network = Annotated[
     str,
     typer.Argument(
         help="Language model (llama-3.1-8b), Hugging Face config.json, torchvision network (resnet18), "
-        "package.module:factory, file.py:factory, or .pt2 file."
+        "package.module:factory, file.py:factory, .onnx or .pt2 file."
     ),
 ]
 Devices = Annotated[
@@ -68,23 +68,32 @@ Generate = Annotated[
     int | None,
     typer.Option("--generate", help="Tokens to write after the prompt: time to first token, per token.", min=1),
 ]
-Shape = Annotated[str, typer.Option("--input", help="Shape of the input, batch first, such as 1,3,224,224.")]
+Shape = Annotated[
+    list[str] | None,
+    typer.Option("--input", help="Shape of the input, batch first, such as 1,3,224,224; once for each of several."),
+]
 
 
-def shape_of(text: str) -> list[int]:
-    """`1,3,224,224` as sizes; none for no text. Raises RooflintError."""
+def shapes_of(texts: Sequence[str] | None) -> list[list[int]]:
+    """`1,3,224,224` as sizes, for each input. Raises RooflintError."""
+    return [_sizes(text) for text in texts or ()]
+
+
+def _sizes(text: str) -> list[int]:
     try:
-        return [int(size) for size in text.split(",")] if text else []
+        return [int(size) for size in text.split(",")]
     except ValueError:
         raise RooflintError(f"--input: want sizes with commas, such as 1,3,224,224, found '{text}'") from None
 
 
-def batch_of(batch: int | None, shape: Sequence[int]) -> int:
-    """Samples that run together: those of -b, or of --input. Raises RooflintError where the two disagree.
+def batch_of(batch: int | None, shapes: Sequence[Sequence[int]], own: int = 1) -> int:
+    """Samples that run together: those of -b, of --input, or the network's own where it has no other.
 
-    A shape of one sample goes with every batch.
+    A shape of one sample goes with every batch. Raises RooflintError where the first two disagree.
     """
-    first = shape[0] if shape else 1
+    first = shapes[0][0] if shapes else own
+    if batch is not None and not shapes:
+        return batch
     if batch is not None and first not in (1, batch):
         raise RooflintError(f"--input: want a first size of 1 or of the batch, {batch}, found {first}")
     return first if batch is None else batch

@@ -36,7 +36,7 @@ from rooflint.workloads.workload import Workload, WorkloadError
 
 RULES = (
     "ops.py", "load.py", "capture/graph.py", "capture/torchvision_networks.py", "capture/trace.py",
-    "capture/user_model.py",
+    "capture/user_model.py", "scaling.py",
 )  # fmt: skip
 """Modules that decide what is in a table; when one changes, no older entry is found."""
 
@@ -138,9 +138,9 @@ def network(
 
     Args:
         name: a language model (`llama-3.1-8b`), a `config.json` of Hugging Face, a network of torchvision (`resnet18`,
-            `torchvision/resnet18`), `package.module:factory`, `file.py:factory`, or a `.pt2` file.
+            `torchvision/resnet18`), `package.module:factory`, `file.py:factory`, a `.pt2` or an `.onnx` file.
         shapes: one for each input, batch first. torchvision's networks take one, saved programs and language models
-            none.
+            none; of an `.onnx` file as many as it leaves open.
         folder: where captures are kept; the user's cache folder if None.
         fresh: capture again, whatever is kept.
         prompt: new tokens of each sequence, of a language model alone.
@@ -157,8 +157,10 @@ def network(
         return configured.workload(new=prompt, past=past)
     if prompt is not None or past:
         raise RooflintError(f"{name}: is not a language model, which --prompt and --past are for{_like(name, roots)}")
-    program, factory = name.endswith(".pt2"), ":" in name
-    whole = _checked(name, shapes, 0 if program else None if factory else 1)
+    graph, program, factory = name.endswith(".onnx"), name.endswith(".pt2"), ":" in name
+    whole = _checked(name, shapes, 0 if program else None if factory or graph else 1)
+    if graph:
+        return _onnx(Path(name), whole)
     where = folder or user_cache_path("rooflint") / "captures"
     if program:
         return _program(Path(name), where, fresh)
@@ -222,6 +224,15 @@ def configured_network(name: str, roots: Sequence[Path] = (PACKAGED,)) -> Networ
 
 def _like(name: str, roots: Sequence[Path]) -> str:
     return did_you_mean(nearest(name.lower(), network_names(roots), cutoff=0.7))
+
+
+def _onnx(file: Path, shapes: Shapes) -> Workload:
+    """Read in a fraction of a second, so that nothing is kept."""
+    if find_spec("onnx") is None:
+        raise RooflintError(f"{file}: reading it needs onnx: install rooflint[onnx]")
+    from rooflint.workloads.onnx_graph import read_onnx  # noqa: PLC0415  # onnx only where it is needed
+
+    return read_onnx(file, shapes)
 
 
 def _program(file: Path, folder: Path, fresh: bool) -> Workload:

@@ -3,31 +3,37 @@
 import pytest
 
 from rooflint.base.errors import RooflintError
-from rooflint.cli.options import batch_of, shape_of
+from rooflint.cli.options import batch_of, shapes_of
 
 
-@pytest.mark.parametrize(("text", "sizes"), [("1,3,224,224", [1, 3, 224, 224]), ("8", [8]), ("", [])])
-def test_a_shape_is_sizes_with_commas_or_nothing(text, sizes):
-    assert shape_of(text) == sizes
+@pytest.mark.parametrize(
+    ("texts", "sizes"), [(["1,3,224,224"], [[1, 3, 224, 224]]), (["8", "1,2"], [[8], [1, 2]]), (None, []), ([], [])]
+)
+def test_a_shape_is_sizes_with_commas_for_each_input(texts, sizes):
+    assert shapes_of(texts) == sizes
 
 
-@pytest.mark.parametrize("text", ["1,3,x", "1x3", "1,,3", "1.5"])
+@pytest.mark.parametrize("text", ["1,3,x", "1x3", "1,,3", "1.5", ""])
 def test_another_shape_is_refused_with_an_example(text):
     with pytest.raises(RooflintError) as refused:
-        shape_of(text)
+        shapes_of([text])
     assert str(refused.value) == f"--input: want sizes with commas, such as 1,3,224,224, found '{text}'"
 
 
 @pytest.mark.parametrize(
     ("batch", "shape", "together"),
-    [(None, [], 1), (None, [8, 3, 64, 64], 8), (4, [], 4), (8, [8, 3, 64, 64], 8), (4, [1, 3, 64, 64], 4)],
+    [(None, [], 1), (None, [[8, 3, 64, 64]], 8), (4, [], 4), (8, [[8, 3, 64, 64]], 8), (4, [[1, 3, 64, 64]], 4)],
 )
 def test_the_batch_is_that_of_the_input_unless_one_is_given(batch, shape, together):
     assert batch_of(batch, shape) == together
 
 
+def test_a_network_with_one_batch_alone_runs_with_it_unless_another_is_asked_for():
+    assert (batch_of(None, [], own=2), batch_of(8, [], own=2), batch_of(1, [], own=2)) == (2, 8, 1)
+
+
 @pytest.mark.parametrize("batch", [1, 4])
 def test_an_input_of_another_batch_is_refused(batch):
     with pytest.raises(RooflintError) as refused:
-        batch_of(batch, [8, 3, 64, 64])
+        batch_of(batch, [[8, 3, 64, 64]])
     assert str(refused.value) == f"--input: want a first size of 1 or of the batch, {batch}, found 8"

@@ -191,6 +191,13 @@ def test_a_misspelt_network_is_asked_about_before_torch_is(name, start, tmp_path
     assert str(error.value).endswith("; capturing a network needs torch: install rooflint[torch]")
 
 
+def test_a_file_in_onnx_needs_an_extra_that_the_message_names(tmp_path, monkeypatch):
+    monkeypatch.setattr(load, "find_spec", lambda name: None)
+    with pytest.raises(RooflintError) as error:
+        network("net.onnx")
+    assert str(error.value) == "net.onnx: reading it needs onnx: install rooflint[onnx]"
+
+
 # ---- code of others
 
 

@@ -2,7 +2,10 @@
 
 import shutil
 
+import numpy as np
+import onnx
 import pytest
+from onnx import helper, numpy_helper
 
 from pytest_rooflint.golden.kinds import ClaimError
 from pytest_rooflint.golden.workloads import build
@@ -77,3 +80,15 @@ def test_what_is_no_workload_is_refused_in_a_sentence(text, says):
     with pytest.raises(ClaimError) as caught:
         build(text)
     assert says in str(caught.value)
+
+
+def test_a_file_in_onnx_is_a_workload(tmp_path, monkeypatch):
+    given = helper.make_tensor_value_info("x", 1, ["batch", 8])
+    nodes = [helper.make_node("Gemm", ["x", "w"], ["y"])]
+    weights = [numpy_helper.from_array(np.ones((8, 5), np.float32), "w")]
+    graph = helper.make_graph(nodes, "net", [given], [helper.make_tensor_value_info("y", 1, None)], weights)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)]), tmp_path / "net.onnx")
+    monkeypatch.chdir(tmp_path)
+    assert build({"network": "net.onnx", "batch": 3}).total_macs == 3 * 8 * 5
+    with pytest.raises(ClaimError, match=r"workload: absent\.onnx: no such file"):
+        build("absent.onnx")

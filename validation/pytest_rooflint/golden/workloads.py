@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from pytest_rooflint.golden.kinds import ClaimError
+from rooflint.base.errors import RooflintError
 from rooflint.hardware.registry import PACKAGED
-from rooflint.workloads import tables
+from rooflint.workloads import load, tables
 from rooflint.workloads.networks import find_network, network_named
 from rooflint.workloads.workload import Workload, WorkloadError, conv2d, gemm, mlp
 
@@ -51,6 +52,11 @@ def _network(name: str, roots: tuple[Path, ...]) -> Workload:
         raise ClaimError(f"workload: want a name of at most {LONGEST} characters")
     if configured := find_network(name, (*roots, PACKAGED)):
         return configured.workload()
+    if name.endswith((".onnx", ".json")):
+        try:
+            return load.network(name)
+        except RooflintError as error:
+            raise ClaimError(f"workload: {error}") from error
     for root in roots:
         if (root / "workloads" / f"{name}.yaml").is_file():
             return tables.load_workload(name, root / "workloads")

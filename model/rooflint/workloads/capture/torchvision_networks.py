@@ -20,7 +20,8 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from rooflint.workloads.capture.graph import CaptureError
-from rooflint.workloads.capture.trace import Example, capture, fitted, sample_by_sample
+from rooflint.workloads.capture.trace import Example, capture
+from rooflint.workloads.scaling import fitted, sample_by_sample
 from rooflint.workloads.workload import Workload
 
 # ---- Import, also where torchvision's compiled operators do not load

@@ -19,7 +19,8 @@ from torch.utils import _pytree as pytree
 
 from rooflint.base.errors import RooflintError
 from rooflint.workloads.capture.graph import CaptureError, op_name, ops, parts_seen
-from rooflint.workloads.capture.trace import UNPROVED, Example, capture, capture_scaled, fitted, of_shape, quiet
+from rooflint.workloads.capture.trace import Example, capture, capture_scaled, of_shape, quiet
+from rooflint.workloads.scaling import UNPROVED, fitted
 from rooflint.workloads.workload import Workload
 
 TRAINING = {"dropout": "train", "feature_dropout": "train", "batch_norm": "training"}
