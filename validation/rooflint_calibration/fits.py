@@ -291,20 +291,36 @@ def ops_fit(rows: Measured, file: ConstantsFile) -> Fit:
 def _steps(
     rows: Measured, names: Mapping[str, Sequence[str]], rows_per_family: int, solver: Mapping[str, Any]
 ) -> tuple[list[Step], list[Sample], list[str]]:
-    """Steps, scored samples and notes; families weigh alike, however many devices they have."""
-    steps, scored, notes = [], [], []
+    """Steps, scored samples and notes; families weigh alike, however many devices and rows they have."""
+    fitted_to: dict[str, list[Sample]] = {}
+    scored, notes = [], []
     for name, ones in rows.items():
         topic, samples = TOPICS[name], []
         for family in FAMILIES:
             here = [ones[device] for device in devices(family) if device in ones]
             scored += [_sample(name, *one) for one in here]
-            samples += [_sample(name, every.picked(rows_per_family // len(here)), chip) for every, chip in here]
+            if topic.fits and family not in topic.only_scored:
+                samples.append(
+                    [_sample(name, every.picked(rows_per_family // len(here)), chip) for every, chip in here]
+                )
         if topic.fits:
-            steps.append(Step(topic.group, names[topic.group], samples, solver))
+            fitted_to.setdefault(topic.group, []).extend(_balanced(samples))
         left_out = together(every.dropped for every, _ in ones.values())
         count = sum(len(every) for every, _ in ones.values())
         notes.append(f"{topic.title}: {count} rows; left out: {left_out or 'none'}")
+    steps = [Step(group, names[group], samples, solver) for group, samples in fitted_to.items()]
     return steps, scored, notes
+
+
+def _balanced(families: Sequence[Sequence[Sample]]) -> list[Sample]:
+    """The samples of some families, each weighted as if all families had as many rows as the smallest."""
+    counts = [sum(len(one.seconds) for one in samples) for samples in families]
+    least = min(filter(None, counts), default=0)
+    return [
+        replace(one, weight=float(np.sqrt(least / max(count, 1))))
+        for samples, count in zip(families, counts, strict=True)
+        for one in samples
+    ]
 
 
 def _sample(name: str, rows: Rows, chip: Chip) -> Sample:
@@ -412,7 +428,7 @@ def rewritten(text: str, found: Calibration, names: Mapping[str, Sequence[str]],
     for topic in keys_at(text, ("fit", "errors")):
         for family in keys_at(text, ("fit", "errors", topic)):
             scores = found.folds[family].scores if family in found.folds else {}
-            if pair := scores.get((topic, "all")):
+            if pair := scores.get((TOPICS[topic].title if topic in TOPICS else topic, "all")):
                 text = with_value(text, ("fit", "errors", topic, family), f"{100 * pair[0].mape:.1f}")
     text = _with_regimes(text, {family: fold.regimes for family, fold in found.folds.items()})
     for group, name in ((group, name) for group, ones in names.items() for name in ones):

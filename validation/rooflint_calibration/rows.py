@@ -167,7 +167,8 @@ def _number(values: Any) -> Numbers:
     return np.asarray(np.nan_to_num(np.array([np.nan if value is None else value for value in values], float)))
 
 
-def _word(values: Any) -> Any:
+def word(values: Any) -> Any:
+    """A column of words."""
     return np.array([str(value) for value in values])
 
 
@@ -255,7 +256,7 @@ def fp8_products(data: Path, device: str, chip: Chip, *, scale: Scale) -> Rows:
         "gemm/*/*/gemm_perf.parquet",
         ("m", "n", "k"),
         ("m", "n", "k"),
-        {"gemm_dtype": _word},
+        {"gemm_dtype": word},
         lambda row, file: {
             "another precision": row["gemm_dtype"] != SPELT_FP8[scale],
             **({HOST_BOUND: True} if scale == "block" and file.parents[1].name == "vllm" else {}),
@@ -269,7 +270,7 @@ QUANTISE = Table(
     "quantize/*/*/scale_matrix_perf.parquet",
     ("m", "k"),
     ("m", "k"),
-    {"kernel_source": _word},
+    {"kernel_source": word},
     lambda row, _: {
         "SGLang: 3 to 13 times as long as vLLM for the same bytes, another algorithm": row["kernel_source"] == "sglang",
         "TensorRT-LLM: operators that the table does not name": row["kernel_source"] == "torch_ops",
@@ -300,8 +301,8 @@ STREAMS_OVER_L2 = 2.0
 """A cache of so many times L2 comes from memory."""
 
 _PRECISIONS: Mapping[str, Callable[[Any], Any]] = {
-    "attn_dtype": _word,
-    "kv_cache_dtype": _word,
+    "attn_dtype": word,
+    "kv_cache_dtype": word,
     "window_size": _number,
 }
 
@@ -336,7 +337,7 @@ ENCODER = Table(
     "encoder_attention/*/*/encoder_attention_perf.parquet",
     ("batch_size", "num_heads", "isl", "head_dim"),
     ("batch", "heads", "tokens", "width"),
-    {"attn_dtype": _word},
+    {"attn_dtype": word},
     lambda row, _: {"another precision": row["attn_dtype"] != "bfloat16"},
 )
 

@@ -14,13 +14,14 @@ from rooflint.coefficients.library import Coefficients
 from rooflint.hardware.registry import Registry
 from rooflint.kernels import attention
 from rooflint.kernels.chip import Chip, chip_of
-from rooflint.kernels.constants import Constants, constants_file
+from rooflint.kernels.collectives import Kind, Library, Messages
+from rooflint.kernels.constants import OPS_GROUPS, Constants, constants_file
 from rooflint.kernels.decode import Decode
 from rooflint.kernels.dispatch import kernel_for
 from rooflint.kernels.kernel import Kernel, Terms, Work
 from rooflint.kernels.products import Scale
 from rooflint.kernels.shapes import Numbers, Shapes, shapes
-from rooflint_calibration import package, rows
+from rooflint_calibration import layers, package, rows
 from rooflint_calibration.package import FAMILIES, devices
 from rooflint_calibration.rows import Mask, Rows
 
@@ -28,10 +29,14 @@ PRODUCT = {"all": "all", "large": "> 20 GFLOP", "small": "< 1 GFLOP", "narrow": 
 PREFILL = {"all": "all", "large": "> 20 GFLOP", "small": "< 1 GFLOP", "short": "≤ 64 tokens"}
 DECODE = {"all": "all", "large": "> 300 MB", "small": "< 10 MB"}
 STREAM = {"all": "all", "large": "> 100 MB", "small": "< 1 MB"}
+COLLECTIVE = {"all": "all", "large": "> 1 MB", "small": "< 64 kB", "pairs": "> 1 MB, 2 GPUs", "boxes": "> 1 MB, 8 GPUs"}
 """Regimes by their word in a claim, with their label in the docs."""
 
 WARM = 1.0
 """Benchmarks repeat an op on the same tensors."""
+
+ON_PCIE = ("ada", "rtx_pro")
+"""Families without NVLink: how their boxes are wired is not known, so that they are scored but not fitted to."""
 
 NO_FP8 = ("nvidia/a100-sxm4-80gb",)
 """Measured devices without FP8."""
@@ -60,6 +65,8 @@ class Topic:
     """Options of the kernel model."""
     absent: tuple[str, ...] = ()
     """Measured devices without it."""
+    only_scored: tuple[str, ...] = ()
+    """Families to which nothing is fitted."""
 
     def kernel(self, chip: Chip) -> Kernel:
         """The kernel model that is shipped."""
@@ -152,11 +159,18 @@ def _by_size(regime: str, size: Numbers, large: float, small: float, **others: M
     return masks[regime]
 
 
+def _messages(regime: str, columns: Columns, _: Mapping[str, Any]) -> Mask:
+    size, members = columns["message_bytes"], columns["members"]
+    others = {"pairs": (size > 1e6) & (members == 2), "boxes": (size > 1e6) & (members == 8)}
+    return _by_size(regime, size, 1e6, 64e3, **others)
+
+
 _REGIMES: Mapping[str, Callable[[str, Columns, Mapping[str, Any]], Mask]] = MappingProxyType(
     {
         "gemm": lambda regime, row, _: product_regime(regime, shapes(row["m"], row["n"], row["k"])),
         "attention": _sequences,
         "decode": _caches,
+        "collective": _messages,
         "quantise": lambda regime, row, _: _by_size(regime, 3 * row["m"] * row["k"], 1e8, 1e6),
     }
 )
@@ -165,6 +179,21 @@ _REGIMES: Mapping[str, Callable[[str, Columns, Mapping[str, Any]], Mask]] = Mapp
 ATTENTION = attention.Sequences._fields
 PREFILLED = {"causal": True, "append_bytes": 2.0}
 """Prefill was measured with the step that appends K and V to a cache in bf16."""
+
+
+def _collective(title: str, kind: Kind, library: Library) -> Topic:
+    return Topic(
+        title,
+        "collective",
+        Messages._fields,
+        COLLECTIVE,
+        partial(layers.collective, kind=kind, library=library),
+        "collectives",
+        fits=True,
+        options={"kind": kind, "library": library},
+        only_scored=ON_PCIE,
+    )
+
 
 TOPICS: Mapping[str, Topic] = MappingProxyType(
     {
@@ -210,11 +239,14 @@ TOPICS: Mapping[str, Topic] = MappingProxyType(
             options={"cache_bytes": 1.0},
             absent=NO_FP8,
         ),
+        "all_reduce": _collective("all-reduce", "all_reduce", "framework"),
+        "nccl_all_reduce": _collective("NCCL all-reduce", "all_reduce", "nccl"),
+        "nccl_all_gather": _collective("NCCL all-gather", "all_gather", "nccl"),
+        "nccl_reduce_scatter": _collective("NCCL reduce-scatter", "reduce_scatter", "nccl"),
+        "nccl_all_to_all": _collective("NCCL all-to-all", "all_to_all", "nccl"),
     }
 )
 """Topics by their word in a claim; FP8 products have one scale a tensor, or one a block of 128."""
 
-BESIDE_PRODUCTS = tuple(
-    name for group in ("stream", "prefill", "decode", "quantised") for name in TOPICS if TOPICS[name].group == group
-)
+BESIDE_PRODUCTS = tuple(name for group in OPS_GROUPS for name in TOPICS if TOPICS[name].group == group)
 """Topics of `rooflint calibrate attention` in the order of the fit: attention reads bytes as quantise kernels do."""

@@ -205,6 +205,14 @@ def test_held_out_errors_of_products_are_written():
     assert set(errors["gemm"]) == set(FAMILIES)
 
 
+def test_held_out_errors_are_found_by_the_title_of_their_topic():
+    fold = Fold(START, {("decode, fp8 cache", "all"): (score(np.array([1.123]), np.array([1.0])),) * 2})
+    text = FILE.file("decode").path.read_text(encoding="utf-8")
+    written = rewritten(text, Calibration(START, {"ada": fold}), {}, {})
+    errors = read(FILE.file("decode").path, written).spec.fit.errors
+    assert errors["decode_fp8"] == FILE.fit("decode").errors["decode_fp8"] | {"ada": 12.3}
+
+
 def test_errors_by_regime_are_written():
     few = {"compute": [None, 1.25, 3.0, 4.0], "memory": [5.0] * 4, "launch": [6.0] * 4}
     found = Calibration(START, {"ada": Fold(START, {}, {"gemm": few}), "volta": Fold(START, {}, {"gemm": few})})
@@ -329,7 +337,9 @@ def made(op, device):
     """What the shipped constants would have measured, of 300 shapes."""
     random = np.random.default_rng(1)
     sizes = 2.0 ** random.integers(0, 14, (300, 2))
-    if op.startswith("fp8"):
+    if TOPICS[op].op == "collective":
+        sizes = 2.0 ** np.stack([random.integers(8, 31, 300), random.integers(1, 4, 300)], axis=1)
+    elif op.startswith("fp8"):
         sizes = 2.0 ** random.integers(4, 14, (300, 3))
     elif op != "quantise":
         heads = 2.0 ** random.integers(0, 5, 300)
@@ -354,12 +364,30 @@ def test_constants_of_other_ops_are_found_again(recorded):
         prefill=replace(right.prefill, block_clocks=5000.0),
         decode=replace(right.decode, launch_clocks=9000.0),
         quantised=replace(right.quantised, energy_share=0.8),
+        collectives=replace(right.collectives, step_us=2.0, link_efficiency=0.6, chunk_us=1.0),
     )
     few = {op: {name: (one.picked(150), on) for name, (one, on) in ones.items()} for op, ones in recorded.items()}
     fit = fits.ops_fit(few, FILE)
     found = relative_changes(fitted(fit.steps, wrong), right, fit.names)
     assert set(fit.names) == set(OPS_GROUPS)
     assert found == pytest.approx(dict.fromkeys(found, 0), abs=2e-3)
+
+
+def test_topics_of_one_group_are_fitted_together_and_not_to_families_that_are_only_scored(recorded):
+    fit = fits.ops_fit(recorded, FILE)
+    (step,) = (step for step in fit.steps if step.group == "collectives")
+    assert {one.subject for one in step.samples} == {
+        TOPICS[name].title for name in TOPICS if TOPICS[name].group == "collectives"
+    }
+    assert {one.family for one in step.samples} == {"hopper"}  # boxes of L40S have no NVLink
+    assert {one.family for one in fit.scored if one.subject == "all-reduce"} == {"hopper", "ada"}
+
+
+def test_a_family_with_few_rows_weighs_as_much_as_one_with_many():
+    few, many = sample(1.0, "ada"), sample(1.0, "hopper")
+    found = fits._balanced([[few], [many, many, many], []])
+    # 3 rows, and 9 in three samples: a third of the weight of squares each
+    assert [one.weight**2 for one in found] == pytest.approx([1, 1 / 3, 1 / 3, 1 / 3])
 
 
 def test_other_ops_are_scored_part_by_part(recorded):

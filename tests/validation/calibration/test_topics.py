@@ -21,6 +21,8 @@ CONSTANTS = constants_file(REGISTRY).constants
 def drawn(topic, rows=60):
     """Sizes of a topic as tables have them, from the smallest to the largest."""
     draw = np.random.default_rng(4)
+    if TOPICS[topic].op == "collective":
+        return np.column_stack([2.0 ** draw.integers(0, 31, rows), 2.0 ** draw.integers(0, 5, rows)])
     if "tokens" not in TOPICS[topic].columns:
         sizes = 2.0 ** draw.integers(0, 15, (rows, 3))
         return {"gemm": np.column_stack([sizes, draw.integers(1, 7, rows)]), "quantise": sizes[:, :2]}.get(topic, sizes)
@@ -98,6 +100,12 @@ def columns(*rows):
         ),
         # in FP8 twice as many tokens fit
         ("decode_fp8", columns((64, 8, 8, 2280, 128), (64, 8, 8, 2290, 128)), {"large": [1], "small": []}),
+        # bytes of the message, and its GPUs
+        (
+            "all_reduce",
+            columns((1e6, 2), (1e6 + 2, 2), (2e6, 8), (64e3 - 2, 4), (64e3, 8)),
+            {"large": [1, 2], "small": [3], "pairs": [1], "boxes": [2]},
+        ),
         # 3 B an element: 2 read, 1 written
         (
             "quantise",
