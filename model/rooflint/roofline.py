@@ -5,7 +5,7 @@ CACM 52(4), 2009. doi:10.1145/1498765.1498785
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from typing import ClassVar
 
@@ -72,13 +72,16 @@ class Estimate:
     """Per kernel. [s]"""
     launches: NDArray[np.float64]
     """Kernels of each op: as many as the op repeats."""
+    peaks_ops_per_s: Numbers | None = field(default=None, kw_only=True)
+    """Of each op, where a policy has ops compute in two precisions; else all have the same. [op/s], shape (ops,)"""
     is_calibrated: ClassVar[bool] = False
     """Whether the times are those of calibrated kernel models."""
 
     @cached_property
     def compute_s(self) -> NDArray[np.float64]:
         """Shape (ops,). [s]"""
-        return np.asarray(compute_time_s(self.ops, self.peak_ops_per_s))
+        peak = self.peak_ops_per_s if self.peaks_ops_per_s is None else self.peaks_ops_per_s
+        return np.asarray(compute_time_s(self.ops, peak))
 
     @cached_property
     def memory_s(self) -> NDArray[np.float64]:
@@ -126,7 +129,9 @@ class Estimate:
 
     @property
     def efficiency(self) -> float:
-        """Attained over peak rate. [1]"""
+        """Attained over peak rate; over the peak of each op, where they differ. [1]"""
+        if self.peaks_ops_per_s is not None:
+            return float(compute_time_s(self.ops, self.peaks_ops_per_s).sum()) / self.latency_s
         return float(compute_time_s(self.ops.sum(), self.peak_ops_per_s)) / self.latency_s
 
     def waits_of(self, sums: Sums) -> Mapping[str, Numbers]:
@@ -191,10 +196,12 @@ def estimate_at(
     storage: str,
     overhead_s: float | None = None,
     cache_bytes: Numbers = 0.0,
+    wide_ops_per_s: Numbers | None = None,
 ) -> Estimate:
     """The same under a given peak in op/s and bandwidth in B/s; the launch overhead is the device's unless given.
 
-    `cache_bytes` is the capacity of a cache that keeps what it can between ops.
+    `cache_bytes` is the capacity of a cache that keeps what it can between ops. `storage` may be a policy, of which
+    `wide_ops_per_s` is the peak of ops that it leaves wide, where it is another one.
     """
     fact = hardware.facts.get("launch_overhead")
     own = fact.value if fact else 0.0
@@ -209,4 +216,7 @@ def estimate_at(
         bytes_moved=bytes_from_memory(workload, storage, cache_bytes),
         overhead_s=own if overhead_s is None else overhead_s,
         launches=workload.column("repeats"),
+        peaks_ops_per_s=None
+        if wide_ops_per_s is None
+        else np.where(workload.narrow(storage), peak_ops_per_s, wide_ops_per_s),
     )

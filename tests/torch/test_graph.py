@@ -8,8 +8,9 @@ from torch.nn import functional
 from rooflint.workloads.capture.graph import CaptureError
 from rooflint.workloads.capture.trace import capture
 from rooflint.workloads.flow import INPUT
+from rooflint.workloads.footprint import footprint
 from rooflint.workloads.ops import UnknownOpError
-from rooflint.workloads.workload import Workload, footprint
+from rooflint.workloads.workload import Workload
 
 
 class Functional(nn.Module):

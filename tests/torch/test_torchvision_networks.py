@@ -23,9 +23,9 @@ from rooflint.workloads.capture.torchvision_networks import (
     trace_torchvision,
 )
 from rooflint.workloads.capture.write import write_torchvision
+from rooflint.workloads.footprint import footprint
 from rooflint.workloads.ops import NMS_RIVALS
 from rooflint.workloads.tables import load_workload, read_table, workload_ids
-from rooflint.workloads.workload import footprint
 
 ONE_OF_EACH = (
     "alexnet",

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from rooflint.base.facts import Grade
+from rooflint.base.precision import Policy
 from rooflint.coefficients.library import FREE
 from rooflint.energy.terms import Term
 from rooflint.hardware.schema import Strict
@@ -23,17 +24,35 @@ Bound = Literal["compute", "memory", "launch"]
 FidelityName = Literal["roofline", "silicon"]
 
 
+class PolicyRecord(Strict):
+    """Precisions of weights, activations and cache. What is not narrow has 16 bits."""
+
+    name: str
+    weight_bits: float
+    """Of an element of a narrow weight, with its share of a block's scale."""
+    activations: str
+    """What products with narrow weights read beside them."""
+    compute: list[str]
+    """Of these products, the first that a device has."""
+    cache: str
+    experts_only: bool
+    """Whether in a network with experts only these are narrow."""
+
+
 class RunRecord(Strict):
     """How a network was asked to run: in every answer."""
 
     batch: int
     compute: str
+    """Precision of the arithmetic, or the policy."""
     storage: str
     fused: bool
     launch: str
     fidelity: FidelityName
     cached: bool
     """Whether the largest cache keeps what it can from op to op."""
+    policy: PolicyRecord | None = None
+    """Null for a precision."""
 
 
 def run_fields(batch: int, setting: Setting) -> dict[str, Any]:
@@ -46,18 +65,29 @@ def run_fields(batch: int, setting: Setting) -> dict[str, Any]:
         "launch": setting.launch,
         "fidelity": setting.fidelity,
         "cached": setting.cached,
-    }
+    } | ({"policy": policy_record(setting.policy)} if setting.policy else {})
+
+
+def policy_record(policy: Policy) -> PolicyRecord:
+    """A policy as it is written."""
+    return PolicyRecord.from_object(policy, weight_bits=policy.weights.stored_bits, compute=list(policy.compute))
 
 
 def run_text(batch: int | None, setting: Setting) -> str:
     """The same for a reader: `batch 8, int8 compute, fp32 storage, fused, stream launches`."""
     parts = [f"batch {batch}"] if batch else []
-    parts.append(f"{setting.compute} compute, {setting.storage} storage" if setting.storage else setting.compute)
+    precisions = f"{setting.compute} compute, {setting.storage} storage" if setting.storage else setting.compute
+    parts.append(f"{precisions} ({policy_text(setting.policy)})" if setting.policy else precisions)
     parts.append("fused" if setting.fuse else "not fused")
     parts.append("no launch overhead" if setting.launch == FREE else f"{setting.launch} launches")
     parts += ["calibrated kernel times where available"] if setting.fidelity == SILICON else []
     parts += [] if setting.cached else ["every byte from memory"]
     return ", ".join(parts)
+
+
+def policy_text(policy: Policy) -> str:
+    """`weights 4.125 bit, cache bf16`."""
+    return f"weights {policy.weights.stored_bits:.5g} bit, cache {policy.cache}"
 
 
 def basis_text(setting: Setting) -> str:
@@ -282,7 +312,8 @@ def listing(found: Iterable[tuple[RunRecord, DeviceRecord | RefusedRecord]], **m
 
 
 def _row(run: RunRecord, one: DeviceRecord | RefusedRecord) -> dict[str, Cell]:
-    row: dict[str, Cell] = {name: getattr(run, name) for name in RunRecord.model_fields} | {"device": one.device}
+    named = (name for name in LISTING if name in RunRecord.model_fields)
+    row: dict[str, Cell] = {name: getattr(run, name) for name in named} | {"device": one.device}
     if isinstance(one, RefusedRecord):
         return row | {"not_supported": one.not_supported}
     row |= {name: getattr(one, name) for name in LISTING if name in DeviceRecord.model_fields}

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from rooflint.answers import compare as compare_answer
 from rooflint.api.devices import Device, Specs, as_device, hardware_of, registry
 from rooflint.base.errors import RooflintError
+from rooflint.base.precision import POLICIES, named
 from rooflint.base.precision import precision as precision_named
 from rooflint.coefficients.library import FREE, MODES, Coefficients
 from rooflint.energy.model import Energies
@@ -198,7 +199,7 @@ def predict(
     Args:
         source: a network, or what `network` takes.
         on: a device, or its name.
-        precision: of the arithmetic.
+        precision: of the arithmetic, or a policy such as `w4a16`, which says what weights and cache are stored in.
         batch: samples that run together.
         storage: precision of what is moved; that of the arithmetic if None.
         fuse: run element-wise ops in the kernels of their producers.
@@ -302,7 +303,7 @@ def generate(
         on: devices, or their names.
         prompt: tokens of each prompt; 2048 by default, or fewer where the context is shorter.
         generate: tokens to write for each sequence.
-        precision: of the arithmetic.
+        precision: of the arithmetic, or a policy such as `w4a16`.
         batch: sequences that run together.
         storage: precision of what is moved and kept; that of the arithmetic if None.
         fuse: run element-wise ops in the kernels of their producers.
@@ -339,8 +340,10 @@ def setting(
         raise RooflintError(f"unknown launch mode '{launch}' (known: {', '.join((*MODES, FREE))})")
     if fidelity not in FIDELITIES:
         raise RooflintError(f"unknown fidelity '{fidelity}' (known: {', '.join(FIDELITIES)})")
-    kept = precision_named(storage).name if storage else None
-    return Setting(precision_named(precision).name, kept, fuse, launch, fidelity, cached)
+    compute, kept = named(precision), precision_named(storage).name if storage else None
+    if kept and compute in POLICIES:
+        raise RooflintError(f"--storage {kept}: want it without the policy {compute}, which says what is stored")
+    return Setting(compute, kept, fuse, launch, fidelity, cached)
 
 
 def repeated_options(batch: int, chosen: Setting, at: str = "", tokens: Tokens | None = None) -> str:

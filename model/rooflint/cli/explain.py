@@ -26,7 +26,7 @@ def gemm(
     n: Annotated[int, typer.Argument(help="Columns of the result.", min=1)],
     k: Annotated[int, typer.Argument(help="Length of each sum.", min=1)],
     hardware: Annotated[str, typer.Option("--hardware", "-d", help="Id, name, or words that exactly one device has.")],
-    compute: options.Compute = "bf16",
+    compute: options.Arithmetic = "bf16",
     batch: Annotated[int, typer.Option("--batch", "-b", help="Products of that shape at once.", min=1)] = 1,
     copies: Annotated[
         int, typer.Option(help="Sets of weights used in rotation, as in a benchmark; 0: none stays in L2.", min=0)

@@ -1,4 +1,7 @@
-"""`rooflint hardware` lists devices and shows their facts; `rooflint peaks` derives peaks and bandwidths from them."""
+"""`rooflint hardware` lists devices and shows their facts; `rooflint peaks` derives peaks and bandwidths from them.
+
+`rooflint precisions` lists number formats and policies.
+"""
 
 import json
 import textwrap
@@ -12,8 +15,8 @@ from rooflint.api.devices import Quantity, registry
 from rooflint.api.devices import device as device_named
 from rooflint.base.errors import RooflintError, shown
 from rooflint.base.facts import Factor, Grade, weakest
+from rooflint.base.precision import POLICIES, PRECISIONS, rate_unit
 from rooflint.base.precision import precision as precision_named
-from rooflint.base.precision import rate_unit
 from rooflint.base.text import UNKNOWN
 from rooflint.base.units import BYTES_PER_S, OPS_PER_S, format_quantity
 from rooflint.cli.options import Format, Specs
@@ -259,3 +262,43 @@ def _source(factor: Factor, documents: dict[str, int]) -> str:
         return "convention"
     number = documents.setdefault(f"{fact.source.document} ({fact.source.grade})", len(documents) + 1)
     return f"{fact.source.grade:<9} [{number}] {fact.where}"
+
+
+# ---- `rooflint precisions`: what `-p` takes
+
+
+@app.command("precisions")
+def precisions(form: Format = "text") -> None:
+    """List number formats and policies: what weights, activations and cache are stored in, and what computes."""
+    if form not in ("text", "md"):
+        typer.echo(write(_formats_and_policies(), form), nl=False)
+        return
+    columns = ("policy", "weights", "read beside", "cache", "products in", "published as")
+    rows = (
+        (name, f"{one.weights.stored_bits:.4g} bit", one.activations, one.cache, " or ".join(one.compute), one.source)
+        for name, one in POLICIES.items()
+    )
+    typer.echo(write(Table(columns, tuple(rows)), form), nl=False)
+    listed = ", ".join(f"{name} {one.stored_bits:g}" for name, one in PRECISIONS.items())
+    for line in ("", *textwrap.wrap(POLICY_NOTE, 78), "", *textwrap.wrap(f"{FORMAT_NOTE} {listed}.", 78)):
+        typer.echo(line)
+
+
+POLICY_NOTE = (
+    "A policy makes the weights of the products in the blocks of a transformer narrow, with the share of a scale in "
+    "their bits; under mxfp4 those of experts alone, where there are some. Embeddings, norms, biases, router and head "
+    "stay in 16 bits, and so do all other activations; they and attention compute in bf16, or in fp16 where a device "
+    "lacks it."
+)
+FORMAT_NOTE = "A format stores and computes everything alike. Bits of an element:"
+
+
+def _formats_and_policies() -> Table:
+    """For programs."""
+    columns = ("name", "kind", "weight_bits", "activations", "cache", "compute", "source")
+    formats = ((name, "format", one.stored_bits, name, name, name, None) for name, one in PRECISIONS.items())
+    policies = (
+        (name, "policy", one.weights.stored_bits, one.activations, one.cache, "/".join(one.compute), one.source)
+        for name, one in POLICIES.items()
+    )
+    return Table(columns, (*formats, *policies))

@@ -64,6 +64,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "rooflint.cli.hardware",
         "Derive the peaks and bandwidths of a device from its facts, with sources.",
     ),
+    "precisions": (
+        "rooflint.cli.hardware",
+        "List number formats and policies: how weights, activations and cache are stored, and what computes.",
+    ),
     "report": ("rooflint_report.report", "Render the evidence of a run as an HTML page and a Markdown summary."),
     "schema": ("pytest_rooflint.cli.schema", "Export the JSON Schemas of specs, golden files and JSON output."),
     "sweep": (

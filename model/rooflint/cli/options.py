@@ -40,7 +40,13 @@ BatchOrInput = Annotated[
     int | None,
     typer.Option("--batch", "-b", help="Batch size; by default the first size of --input, or 1.", min=1),
 ]
-Compute = Annotated[str, typer.Option("--precision", "-p", help="Precision of the arithmetic (case-insensitive).")]
+Arithmetic = Annotated[str, typer.Option("--precision", "-p", help="Precision of the arithmetic (case-insensitive).")]
+Compute = Annotated[
+    str,
+    typer.Option(
+        "--precision", "-p", help="Precision, or policy such as w4a16; rooflint precisions lists them (any case)."
+    ),
+]
 Storage = Annotated[str, typer.Option("--storage", help="Precision of stored data, if it differs.")]
 Fuse = Annotated[bool, typer.Option("--fuse/--no-fuse", help="Fuse element-wise ops into the kernels that feed them.")]
 Launch = Annotated[str, typer.Option("--launch", help=f"Kernel launch mode: {', '.join(MODES)}, or free.")]

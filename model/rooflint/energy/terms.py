@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rooflint.base.errors import shown
 from rooflint.base.facts import Fact, Grade, weakest
 from rooflint.base.memo import kept
-from rooflint.base.precision import bytes_per_element, precision
+from rooflint.base.precision import precision
 from rooflint.coefficients.ranges import Coefficient, UnknownCoefficientError, of_range
 from rooflint.energy.model import Energies, EnergyError, EnergyModel, idle_w
 from rooflint.hardware.device import Hardware
@@ -133,10 +133,12 @@ def energy_of(
     *,
     storage: str,
     moved: NDArray[np.float64] | None = None,
+    wide: str | None = None,
 ) -> Energy:
     """The energy of a workload; `latency_s` is that of each op, allocation and workload are of the same ops.
 
-    `moved` are the bytes that the memory outside of the chip moves; all that the ops read and write if None.
+    `moved` are the bytes that the memory outside of the chip moves; all that the ops read and write if None. `wide` is
+    the precision of the ops that a policy leaves wide, if it is another one.
 
     Raises EnergyError or UnknownCoefficientError, either with the device's id, where a coefficient is not known.
     """
@@ -144,7 +146,7 @@ def energy_of(
     inside = chip_bytes(allocation, work, storage)
     try:
         moved = work.bytes_moved(storage) if moved is None else moved
-        terms = [*_compute(model, work), *_memory(model, work, inside, moved)]
+        terms = [*_compute(model, work, wide or model.compute), *_memory(model, work, inside, moved)]
     except UnknownCoefficientError as error:
         raise UnknownCoefficientError(f"{hardware.id}: {error}") from error
     left_out = []
@@ -159,9 +161,14 @@ def energy_of(
     return Energy(tuple(terms), tuple(left_out))
 
 
-def _compute(model: EnergyModel, work: Workload) -> Iterator[Term]:
+def _compute(model: EnergyModel, work: Workload, wide: str) -> Iterator[Term]:
     ops = work.column("ops")
     circuit = model.unit.circuit or "standard_cell"
+    if wide != model.compute:
+        narrow = work.narrow(model.storage)
+        rest, ops = np.where(narrow, 0.0, ops), np.where(narrow, ops, 0.0)
+        yield Term(f"arithmetic in {wide}", "compute", rest, "op", model.node.arithmetic(wide))
+        yield Term(f"datapath in {wide}", "compute", rest, "op", model.node.datapath(wide, circuit))
     yield Term("arithmetic", "compute", ops, "op", model.node.arithmetic(model.compute))
     yield Term("datapath", "compute", ops, "op", model.node.datapath(model.compute, circuit))
 
@@ -276,7 +283,8 @@ def _of_kpu(model: EnergyModel, work: Workload, allocation: Allocation, inside: 
     """What is read from the chip's memory enters an array, as often as it is read."""
     yield Term("domain tracking", "control", work.column("ops"), "op", _event(model, "tracking"))
     leaving = work.column("elements_out")
-    entering = inside / bytes_per_element(model.storage) - leaving
+    width = np.maximum(work.element_bytes(model.storage), np.finfo(np.float64).tiny)  # of a row that touches nothing
+    entering = inside / width - leaving
     yield Term("injection", "memory", entering, "element", _event(model, "injection"))
     yield Term("extraction", "memory", leaving, "element", _event(model, "extraction"))
 

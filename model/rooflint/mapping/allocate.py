@@ -310,7 +310,7 @@ def _chip_bytes(work: Workload, parts: tuple[Part, ...], storage: str) -> NDArra
         if part.blocks.noun == "output tile":
             read = _read(part, work) + work.elements_out[part.ops]
             elements[part.ops] = np.maximum(elements[part.ops], read)
-    return read_only(elements * bytes_per_element(storage))
+    return read_only(elements * work.element_bytes(storage))
 
 
 def _read(part: Part, work: Workload) -> NDArray[np.float64]:
@@ -328,7 +328,8 @@ def _read(part: Part, work: Workload) -> NDArray[np.float64]:
 
 def operand_bytes(work: Workload, storage: str, operands_per_mac: float) -> NDArray[np.float64]:
     """Operands of the multiply-accumulates, and one for each other op, from the nearest memory. [B], shape (ops,)"""
-    return np.asarray((work.macs * operands_per_mac + work.other_ops) * bytes_per_element(storage), dtype=np.float64)
+    operands = work.macs * operands_per_mac + work.other_ops
+    return np.asarray(operands * work.element_bytes(storage), dtype=np.float64)
 
 
 def operands_per_mac(unit: ComputeUnit, compute: str) -> float:

@@ -12,9 +12,10 @@ from rooflint.energy.model import Energies
 from rooflint.hardware.device import Hardware
 from rooflint.prediction.comparison import Contender, contend
 from rooflint.prediction.predict import Prediction, Setting
+from rooflint.workloads.footprint import Footprint, footprint
 from rooflint.workloads.networks import Network
 from rooflint.workloads.transformer import Step, decode_steps, table
-from rooflint.workloads.workload import Footprint, Workload, WorkloadError, footprint
+from rooflint.workloads.workload import Workload, WorkloadError
 
 
 @dataclass(frozen=True)

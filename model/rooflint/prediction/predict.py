@@ -5,7 +5,7 @@
 All commands print, compare and record predictions of this module, so that they cannot disagree.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar, cast
@@ -14,6 +14,7 @@ import numpy as np
 
 from rooflint.base.errors import RooflintError
 from rooflint.base.facts import Fact
+from rooflint.base.precision import POLICIES, WIDE, Policy
 from rooflint.base.units import SECONDS, format_quantity
 from rooflint.coefficients.library import FREE, launch_overhead
 from rooflint.coefficients.ranges import Coefficient
@@ -24,8 +25,9 @@ from rooflint.kernels.chip import MissingFactError, chip_of
 from rooflint.mapping.allocate import allocate_to
 from rooflint.mapping.allocation import Allocation
 from rooflint.roofline import Estimate, cache_bytes, estimate, estimate_at, kernel_time_s
+from rooflint.workloads.footprint import Footprint, footprint
 from rooflint.workloads.stack import Numbers, Sums, whole
-from rooflint.workloads.workload import Footprint, Workload, footprint
+from rooflint.workloads.workload import Workload, WorkloadError
 
 if TYPE_CHECKING:  # what only --fidelity silicon needs is imported when it is asked for
     from rooflint.kernels.network import SiliconEstimate
@@ -316,7 +318,7 @@ class Setting:
     """How a network is run."""
 
     compute: str
-    """Precision of the arithmetic."""
+    """Precision of the arithmetic, or a policy, which says what is stored as well."""
     storage: str | None = None
     """Precision of what is moved; that of the arithmetic if None."""
     fuse: bool = False
@@ -328,16 +330,41 @@ class Setting:
     cached: bool = True
     """Whether the device's largest cache keeps what it can from op to op; otherwise every byte comes from memory."""
 
+    @property
+    def policy(self) -> Policy | None:
+        """The policy that it names; None for a precision, also where it names a format that is stored otherwise."""
+        return POLICIES.get(self.compute) if self.storage is None else None
+
+    def formats(self, hardware: Hardware) -> tuple[str, str]:
+        """What a device computes the narrow products of a policy in, and all else; twice the same for a precision."""
+        if self.policy is None:
+            return self.compute, self.compute
+        return _first(hardware, self.policy.compute), _first(hardware, WIDE)
+
+
+def _first(hardware: Hardware, formats: Sequence[str]) -> str:
+    """The first of some formats that a device computes in; the first of all where it has none of them."""
+    able = (form for form in formats if any(unit.computes(form) for unit in hardware.units.values()))
+    return next(able, formats[0])
+
+
+def _check_policy(work: Workload, setting: Setting) -> None:
+    """Raises WorkloadError for a policy of a network whose table does not tell its weights apart."""
+    if setting.policy and work.roles is None:
+        want = f"want a precision, such as {' or '.join(setting.policy.compute)}"
+        raise WorkloadError(f"{work.name}: its table does not say which weights {setting.compute} makes narrow; {want}")
+
 
 def predict(hardware: Hardware, work: Workload, energies: Energies, setting: Setting) -> Prediction:
     """The prediction of a workload on a device.
 
     Raises UnsupportedError where the device does not compute in that precision, UndisclosedError where that is not
-    disclosed, WorkloadError for a table that cannot be fused, UnknownCoefficientError for an unknown launch mode. What
-    else is not known becomes a reason.
+    disclosed, WorkloadError for a table that cannot be fused and for a policy of a network that does not say what its
+    weights are, UnknownCoefficientError for an unknown launch mode. What else is not known becomes a reason.
     """
+    _check_policy(work, setting)
     run = work.fused() if setting.fuse else work
-    compute, storage = setting.compute, setting.storage
+    compute, wide = setting.formats(hardware)
     overhead = launch_overhead(hardware, energies.coefficients, setting.launch)
     units = working_units(hardware, compute)
     times = estimate_at(
@@ -346,9 +373,10 @@ def predict(hardware: Hardware, work: Workload, energies: Energies, setting: Set
         hardware,
         run,
         compute=compute,
-        storage=storage or compute,
+        storage=setting.storage or setting.compute,
         overhead_s=overhead.typical if overhead else 0.0,
         cache_bytes=cache_bytes(hardware) if setting.cached else 0.0,
+        wide_ops_per_s=peak_ops_per_s(working_units(hardware, wide), wide) if wide != compute else None,
     )
     reasons: dict[str, str] = {}
     if setting.fidelity == SILICON:
@@ -363,8 +391,9 @@ def predict(hardware: Hardware, work: Workload, energies: Energies, setting: Set
         if allocation is None:
             raise NotKnownError(reasons["allocation"])
         return energy_of(
-            hardware, run, allocation, times.kernel_s, energies, storage=times.storage, moved=times.bytes_moved
-        )
+            hardware, run, allocation, times.kernel_s, energies,
+            storage=times.storage, moved=times.bytes_moved, wide=wide,
+        )  # fmt: skip
 
     energy = _or_reason(reasons, "energy", spent)
     floors = times.is_calibrated and overhead is None
@@ -378,16 +407,20 @@ def silicon_times(hardware: Hardware, run: Workload, energies: Energies, setting
 
     Raises MissingFactError for a device that lacks an input, and for one that is not a GPU; else as `predict`.
     """
+    _check_policy(run, setting)
     overhead = launch_overhead(hardware, energies.coefficients, setting.launch)
     typical = overhead.typical if overhead else 0.0
-    plain = estimate(hardware, run, compute=setting.compute, storage=setting.storage, overhead_s=typical)
+    compute, _ = setting.formats(hardware)
+    plain = estimate(hardware, run, compute=compute, storage=setting.storage, overhead_s=typical)
     return _on_silicon(hardware, run, plain, energies, setting)
 
 
 def _on_silicon(
     hardware: Hardware, run: Workload, plain: Estimate, energies: Energies, setting: Setting
 ) -> "SiliconEstimate":
-    """Raises MissingFactError for a device that lacks an input, and for one that is not a GPU."""
+    """Raises MissingFactError for a device that lacks an input, for one that is not a GPU, and for a policy."""
+    if setting.policy:
+        raise MissingFactError(f"kernels of {setting.compute} are not among the measurements of {hardware.label}")
     if not hardware.traits.has_kernel_models:
         raise MissingFactError(f"{hardware.label} is a {hardware.kind}, and kernel times are calibrated for GPUs only")
     from rooflint.kernels.network import on_silicon  # noqa: PLC0415

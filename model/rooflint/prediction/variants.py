@@ -121,7 +121,8 @@ def _alike(base: Hardware, varied: Varied, setting: Setting, most: int) -> Itera
     each = [values for path, values in varied.items() if not _is_rate(path, setting)]
     for some in _same(each, len(next(iter(varied.values())))):
         columns = _columns(base, varied, some, setting)
-        for order in _same(_orders(columns, setting.compute, len(some)), len(some)):
+        orders = [order for form in set(setting.formats(columns)) for order in _orders(columns, form, len(some))]
+        for order in _same(orders, len(some)):
             yield from np.array_split(some[order], -(-len(order) // max(1, most)))
 
 

@@ -4,6 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from rooflint.base.precision import Part
+from rooflint.workloads.flow import Share
+
 Activation = Literal["silu", "gelu", "gelu_tanh", "relu", "quick_gelu"]
 Norm = Literal["rms_norm", "layer_norm"]
 Positions = Literal["rope", "learned", "none"]
@@ -131,6 +134,18 @@ class Transformer:
             idle += (self.experts.count - self.experts.per_token) * self.experts.layers * _expert(self, self.experts)
         return self.parameters - idle
 
+    @property
+    def shares(self) -> tuple[Share, ...]:
+        """The weights of its blocks that policies tell apart, without biases and norms."""
+        experts = self.experts
+        dense = self.layers - (experts.layers if experts else 0)
+        products = [(self.layers, _products_of_attention(self)), (dense, _products_of_dense(self, self.feed_forward))]
+        routed: list[tuple[int, Products]] = []
+        if experts:
+            products.append((experts.layers, _products_of_dense(self, experts.shared)))
+            routed.append((experts.layers * experts.count, _products_of_dense(self, experts.feed_forward)))
+        return (_share("linear", products), *([_share("experts", routed)] if routed else []))
+
     def cache_elements(self, tokens: int) -> int:
         """Keys and values of a sequence in all layers; a layer with a window keeps no more than that."""
         if self.encoder:
@@ -143,6 +158,32 @@ class Transformer:
 
 
 # ---- Parameters
+
+Products = tuple[tuple[int, int], ...]
+"""(output channels, inputs) of each product."""
+
+
+def _share(part: Part, products: list[tuple[int, Products]]) -> Share:
+    """Of products, each so many times."""
+    elements = sum(times * n * k for times, each in products for n, k in each)
+    return Share(part, elements, sum(times * n for times, each in products for n, k in each if k))
+
+
+def _products_of_attention(net: Transformer) -> Products:
+    heads, latent = net.heads, net.latent
+    if latent is None:
+        queries = heads * net.head_size
+        return (queries + 2 * net.kv_heads * net.head_size, net.hidden), (net.hidden, queries)
+    return (
+        (latent.query_rank + latent.kv_rank + latent.rope_size, net.hidden),
+        (heads * (latent.nope_size + latent.rope_size), latent.query_rank),
+        (heads * (latent.nope_size + latent.value_size), latent.kv_rank),
+        (net.hidden, heads * latent.value_size),
+    )
+
+
+def _products_of_dense(net: Transformer, width: int) -> Products:
+    return ((2 if net.gated else 1) * width, net.hidden), (net.hidden, width)
 
 
 def _parameters(net: Transformer) -> Iterator[int]:
@@ -176,23 +217,25 @@ def _around_encoder(net: Transformer, encoder: Encoder, norm: int) -> int:
 
 def _of_attention(net: Transformer) -> int:
     queries, both = net.heads * net.head_size, 2 * net.kv_heads * net.head_size
+    products = _elements(_products_of_attention(net))
     biases = (queries + both) * (net.bias in ("qkv", "attention", "all")) + net.hidden * (
         net.bias in ("attention", "all")
     )
     norms = 2 * net.head_size * net.query_key_norm
-    return net.hidden * (queries + both) + queries * net.hidden + biases + norms
+    return products + biases + norms
 
 
 def _of_latent(net: Transformer, latent: Latent) -> int:
-    down = net.hidden * (latent.query_rank + latent.kv_rank + latent.rope_size) + latent.query_rank + latent.kv_rank
-    queries = net.heads * (latent.nope_size + latent.rope_size) * latent.query_rank
-    values = net.heads * (latent.nope_size + latent.value_size) * latent.kv_rank
-    return down + queries + values + net.heads * latent.value_size * net.hidden
+    return _elements(_products_of_attention(net)) + latent.query_rank + latent.kv_rank  # and two norms
+
+
+def _elements(products: Products) -> int:
+    return sum(n * k for n, k in products)
 
 
 def _of_dense(net: Transformer, width: int, *, bias: bool = False) -> int:
-    both = 2 if net.gated else 1
-    return (both + 1) * width * net.hidden + bias * (both * width + net.hidden)
+    products = _products_of_dense(net, width)
+    return _elements(products) + bias * sum(n for n, _ in products)
 
 
 def _expert(net: Transformer, experts: Experts) -> int:

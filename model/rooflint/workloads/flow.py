@@ -9,6 +9,10 @@ from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
+from rooflint.base.precision import Part
 from rooflint.workloads.ops import FUSES, Op
 
 INPUT = -1
@@ -20,6 +24,56 @@ class Misfit(NamedTuple):
 
     message: str
     row: int | None = None
+
+
+class Share(NamedTuple):
+    """Weights that a policy of precisions can tell from others."""
+
+    part: Part | None = None
+    elements: int = 0
+    """Without biases."""
+    channels: int = 0
+    """Output channels, each of which may have a scale."""
+
+
+class Role(NamedTuple):
+    """What of a row is such weights, and what is keys and values of the cache; amounts are of all repeats."""
+
+    weights: Share = Share()
+    cache_in: int = 0
+    """Elements that are read from the cache."""
+    cache_out: int = 0
+    """Elements that are written to it."""
+
+
+class RoleColumns(NamedTuple):
+    """Roles of rows as columns of shape (ops,)."""
+
+    part: NDArray[np.str_]
+    elements: NDArray[np.int64]
+    channels: NDArray[np.int64]
+    cache_in: NDArray[np.int64]
+    cache_out: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Of each row, and of the constants of the whole network, each once."""
+
+    rows: tuple[Role, ...]
+    constant: tuple[Share, ...]
+
+    @cached_property
+    def columns(self) -> RoleColumns:
+        """The rows as columns."""
+        each = [(one.weights.elements, one.weights.channels, one.cache_in, one.cache_out) for one in self.rows]
+        parts = np.array([one.weights.part or "" for one in self.rows], dtype=np.str_)
+        return RoleColumns(parts, *np.array(each, dtype=np.int64).reshape(-1, 4).T)
+
+    @property
+    def has_experts(self) -> bool:
+        """Whether some of its weights are those of experts."""
+        return any(one.part == "experts" for one in self.constant)
 
 
 @dataclass(frozen=True)
@@ -37,6 +91,8 @@ class Flow:
     where a row picks from it. None where it is not known."""
     elements_cache: int = 0
     """Elements of keys and values that are kept for all samples, new ones too."""
+    roles: Roles | None = None
+    """What is weights of the blocks and what is cache; None where it is not known, as of a capture."""
 
     @classmethod
     def chain(cls, length: int, elements_input: int, elements_constant: int | None = None) -> Self:
@@ -47,7 +103,7 @@ class Flow:
     def scaled(self, samples: int, batch: int) -> Self:
         """The same for another number of samples."""
         kept = self.elements_cache // batch * samples
-        return replace(self, elements_input=self.elements_input // batch * samples, elements_cache=kept)
+        return replace(self, elements_input=self.elements_input // batch * samples, elements_cache=kept, roles=None)
 
     def readers(self) -> list[set[int]]:
         """For each row the rows that read its result."""
@@ -170,7 +226,10 @@ class _Kernels:
         reads = tuple(tuple(sorted(now[at] for at in self.reads[place])) for place in places)
         returns = tuple(now[place] for place in flow.returns)
         rows = tuple(self.rows[place] for place in places)
-        return Fused(rows, replace(flow, reads=reads, returns=returns), tuple(self.heads[place] for place in places))
+        heads = tuple(self.heads[place] for place in places)
+        # what joins a kernel has no such weights and leaves the cache alone
+        roles = flow.roles and replace(flow.roles, rows=tuple(flow.roles.rows[head] for head in heads))
+        return Fused(rows, replace(flow, reads=reads, returns=returns, roles=roles), heads)
 
 
 def _joined(ahead: Op, row: Op, saved: int) -> Op:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rooflint.base.memo import kept
-from rooflint.base.precision import tensor_bytes
+from rooflint.base.precision import POLICIES, tensor_bytes
 from rooflint.workloads.flow import INPUT, Flow
 from rooflint.workloads.workload import Workload, read_only
 
@@ -115,14 +115,31 @@ def _bytes_from_memory(work: Workload, storage: str, cache_bytes: float) -> Numb
     moved = work.bytes_moved(storage)
     if not cache_bytes:
         return moved.copy()
-    found, written = reuse(work), tensor_bytes(work.elements_out, storage)
+    found, written = reuse(work), work.written_bytes(storage)
     whole = written / work.repeats <= cache_bytes
-    read = np.bincount(found.reader, tensor_bytes(found.elements, storage) * whole[found.writer], len(work))
-    read = np.minimum(read, tensor_bytes(work.elements_in, storage))
-    fit = tensor_bytes(found.weights, storage) <= cache_bytes
-    again = read + np.where(fit, tensor_bytes(work.elements_weight, storage), 0.0)
+    handed = _read_results(work, found, storage)
+    read = np.minimum(np.bincount(found.reader, handed * whole[found.writer], len(work)), work.read_bytes(storage))
+    fit = _weights_of_pass(work, found, storage) <= cache_bytes
+    again = read + np.where(fit, work.weight_bytes(storage), 0.0)
     handed_on = np.where(whole & (found.handed_on > 0), written, 0.0)
     return np.asarray(moved - np.minimum(again, work.repeats * cache_bytes) - handed_on)
+
+
+def _read_results(work: Workload, found: Reuse, storage: str) -> Numbers:
+    """Bytes of each read of a result, which is as wide as its reader takes it. Shape (reads,)"""
+    if storage not in POLICIES:
+        return np.asarray(tensor_bytes(found.elements, storage))
+    elements = work.column("elements_in")
+    width = np.divide(work.read_bytes(storage), elements, out=np.zeros_like(elements), where=elements > 0)
+    return np.asarray(found.elements * width[found.reader])
+
+
+def _weights_of_pass(work: Workload, found: Reuse, storage: str) -> Numbers:
+    """Weights of the whole network of each op. [B], shape (ops,)"""
+    if storage not in POLICIES:
+        return np.asarray(tensor_bytes(found.weights, storage))
+    sizes = [float(table.weight_bytes(storage).sum()) for table in work.tables or (work,)]
+    return np.repeat(sizes, [len(table) for table in work.tables or (work,)])
 
 
 def kept_elements(work: Workload, missed_of_reads: Numbers, missed_of_weights: Numbers) -> Numbers:

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rooflint.base.memo import memoised
+from rooflint.workloads.footprint import Footprint, footprint
 from rooflint.workloads.ops import QUANTITIES
-from rooflint.workloads.workload import Footprint, Workload, WorkloadError, footprint, read_only
+from rooflint.workloads.workload import Workload, WorkloadError, read_only
 
 Numbers = Any
 """A scalar or an array of them."""

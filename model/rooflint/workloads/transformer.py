@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from rooflint.workloads.configuration import Encoder, Experts, Image, Latent, Transformer
-from rooflint.workloads.flow import INPUT, Flow
+from rooflint.workloads.flow import INPUT, Flow, Role, Roles, Share
 from rooflint.workloads.ops import ELEMENTWISE, GELU_OPS, NORM_OPS, ROWWISE, SOFTMAX_OPS, Op, Tokens, Window
 from rooflint.workloads.workload import Workload, WorkloadError
 
@@ -66,7 +66,8 @@ def table(net: Transformer, batch: int = 1, new: int = 1, steps: Sequence[Step] 
     last = _normed(rows, net, "norm", last, 1)
     _head(rows, net, last, batch)
     cache = batch * net.cache_elements(most)
-    flow = Flow(tuple(rows.reads), (len(rows.ops) - 1,), batch * new, net.parameters, cache)
+    roles = Roles(tuple(rows.roles), net.shares)
+    flow = Flow(tuple(rows.reads), (len(rows.ops) - 1,), batch * new, net.parameters, cache, roles)
     tokens = Tokens(new, steps[0].past, rows.times)
     remake = partial(_at_batch, net, new, tuple(steps))
     return Workload.from_ops(net.name, rows.ops, batch, flow=flow, tokens=tokens, remake=remake)
@@ -94,7 +95,8 @@ def _encoder_table(net: Transformer, encoder: Encoder, batch: int, new: int, ste
     last = _encoder_layers(rows, net, encoder, last, _Pass(batch, new, steps))
     _pooled(rows, net, encoder, last, batch)
     elements_input = batch * (image.channels * image.size**2 if image else new)
-    flow = Flow(tuple(rows.reads), (len(rows.ops) - 1,), elements_input, net.parameters)
+    roles = Roles(tuple(rows.roles), net.shares)
+    flow = Flow(tuple(rows.reads), (len(rows.ops) - 1,), elements_input, net.parameters, roles=roles)
     remake, tokens = partial(_at_batch, net, new, tuple(steps)), None if image else Tokens(new, 0)
     return Workload.from_ops(net.name, rows.ops, batch, flow=flow, tokens=tokens, remake=remake)
 
@@ -123,6 +125,16 @@ class _Pass(NamedTuple):
     steps: Sequence[Step]
 
 
+WIDE_PRODUCTS = ("head", "router")
+"""Products whose weights are in no part of a policy: checkpoints leave them in 16 bits."""
+
+
+def _repeated(role: Role, runs: int) -> Role:
+    """Of one run, and of all."""
+    part, elements, channels = role.weights
+    return Role(Share(part, runs * elements, runs * channels), runs * role.cache_in, runs * role.cache_out)
+
+
 class _Rows:
     """Rows while they are collected; amounts are given of one run."""
 
@@ -133,6 +145,7 @@ class _Rows:
         """Steps: each row runs once in each."""
         self.ops: list[Op] = []
         self.reads: list[tuple[int, ...]] = []
+        self.roles: list[Role] = []
 
     def add(
         self,
@@ -146,6 +159,7 @@ class _Rows:
         shape: tuple[int, int, int, int] = (0, 0, 0, 0),
         times: int | None = None,
         window: tuple[int, ...] = (),
+        role: Role | None = None,
     ) -> int:
         """A row that each of some layers has, `elements` (in, weight, out); returns its position."""
         runs = layers * (self.times if times is None else times)
@@ -153,6 +167,7 @@ class _Rows:
         macs = runs * math.prod(shape)
         self.ops.append(Op(name, kind, macs, runs * other_ops, read, weights, written, *shape, window, runs))
         self.reads.append(tuple(sorted(reads)))
+        self.roles.append(_repeated(role, runs) if role else Role())
         return len(self.ops) - 1
 
     def linear(
@@ -160,7 +175,9 @@ class _Rows:
     ) -> int:
         """A product of each token with weights n × k."""
         m = self.tokens if rows is None else rows
-        return self.add(name, "linear", [read], (m * k, n * k + bias * n, m * n), layers, shape=(m, n, k, 1))
+        role = Role(Share("linear", n * k, n)) if name not in WIDE_PRODUCTS else None
+        elements = (m * k, n * k + bias * n, m * n)
+        return self.add(name, "linear", [read], elements, layers, shape=(m, n, k, 1), role=role)
 
     def each(
         self, name: str, kind: str, reads: Sequence[int], width: int, layers: int, ops: int, *, operands: int = 1
@@ -282,12 +299,18 @@ def _attention(rows: _Rows, net: Transformer, read: int, run: _Pass) -> int:
     if net.positions == "rope":
         width = (net.rotary or net.head_size) * (net.heads + net.kv_heads)
         last = rows.each("rope", "rope", [last], width, net.layers, ROPE_OPS)
-    rows.each("cache", "copy", [last], 2 * keys, net.layers, 0)
+    _cached(rows, net, last, 2 * keys)
     for kind, layers, window in _kinds_of_layers(net):
         attended = _attended(rows, net, last, run, kind, layers, window)
     return rows.linear(
         "attention_out", attended, net.hidden, queries, net.layers, bias=net.bias in ("attention", "all")
     )
+
+
+def _cached(rows: _Rows, net: Transformer, read: int, width: int) -> None:
+    """Keys and values of the new tokens, in the cache."""
+    count = rows.tokens * width
+    rows.add("cache", "copy", [read], (count, 0, count), net.layers, role=Role(cache_out=count))
 
 
 def _kinds_of_layers(net: Transformer) -> Iterator[tuple[str, int, int]]:
@@ -316,6 +339,7 @@ def _attended(rows: _Rows, net: Transformer, read: int, run: _Pass, name: str, l
             other_ops=heads * run.new * mean * (1 + SOFTMAX_OPS),
             shape=(run.new, mean, width, heads),
             times=step.times,
+            role=Role(cache_in=keys),
         )
     return last
 
@@ -334,7 +358,7 @@ def _latent_attention(rows: _Rows, net: Transformer, read: int, run: _Pass) -> i
     kept = _normed(rows, net, "kv_norm", normed, layers, latent.kv_rank)
     queries = rows.linear("query_up", normed, net.heads * size, latent.query_rank, layers)
     turned = rows.each("rope", "rope", [queries], latent.rope_size * (net.heads + 1), layers, ROPE_OPS)
-    rows.each("cache", "copy", [kept], latent.kv_rank + latent.rope_size, layers, 0)
+    _cached(rows, net, kept, latent.kv_rank + latent.rope_size)
     attended = _absorbed(rows, net, latent, turned, run) if run.new == 1 else _expanded(rows, net, latent, turned, run)
     return rows.linear("attention_out", attended, net.hidden, net.heads * latent.value_size, layers)
 
@@ -347,7 +371,9 @@ def _expanded(rows: _Rows, net: Transformer, latent: Latent, read: int, run: _Pa
         mean = -(-keys_seen(run.new, step.past) // run.new)
         n, k, m = net.heads * (latent.nope_size + latent.value_size), latent.kv_rank, run.batch * held
         name = _numbered("kv_up", step, run)
-        made = rows.add(name, "linear", [read], (m * k, n * k, m * n), net.layers, shape=(m, n, k, 1), times=step.times)
+        role = Role(Share("linear", n * k, n), cache_in=m * k)
+        elements = (m * k, n * k, m * n)
+        made = rows.add(name, "linear", [read], elements, net.layers, shape=(m, n, k, 1), times=step.times, role=role)
         queries, keys = run.new * heads * size, held * heads * (size + latent.value_size)
         last = rows.add(
             _numbered("attention", step, run),
@@ -380,6 +406,7 @@ def _absorbed(rows: _Rows, net: Transformer, latent: Latent, read: int, run: _Pa
             other_ops=heads * held * (1 + SOFTMAX_OPS),
             shape=(1, held, short + latent.kv_rank, heads),
             times=step.times,
+            role=Role(cache_in=run.batch * held * short),
         )
     return _of_heads(rows, net, "value_up", attended, latent.value_size, latent.kv_rank)
 
@@ -388,7 +415,8 @@ def _of_heads(rows: _Rows, net: Transformer, name: str, read: int, n: int, k: in
     """A product of each token with weights n × k of each head."""
     m, heads = rows.tokens, net.heads
     elements = (heads * m * k, heads * n * k, heads * m * n)
-    return rows.add(name, "matmul", [read], elements, net.layers, shape=(m, n, k, heads))
+    role = Role(Share("linear", heads * n * k, heads * n))
+    return rows.add(name, "matmul", [read], elements, net.layers, shape=(m, n, k, heads), role=role)
 
 
 # ---- Feed-forward
@@ -458,4 +486,5 @@ def _grouped(
 ) -> int:
     m, n, k = shape
     elements = (m * k, hit * (n * k + experts.bias * n), m * n)
-    return rows.add(name, "experts", reads, elements, experts.layers, shape=(m, n, k, 1))
+    role = Role(Share("experts", hit * n * k, hit * n))
+    return rows.add(name, "experts", reads, elements, experts.layers, shape=(m, n, k, 1), role=role)

@@ -1,4 +1,4 @@
-"""Workloads: the work of a network as a table, one row an op and one column a quantity, and its memory footprint.
+"""Workloads: the work of a network as a table, one row an op and one column a quantity.
 
 The table stores elements, not bytes: bytes need a precision, and the precision in storage is another choice than the
 one that computes. It stores multiply-accumulates and all other arithmetic apart, and says once how they become ops.
@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from rooflint.base.errors import RooflintError
 from rooflint.base.memo import memoised
-from rooflint.base.precision import tensor_bytes
+from rooflint.base.precision import POLICIES, WIDE, Policy, bytes_per_element, tensor_bytes
 from rooflint.base.units import OPS_PER_MAC
-from rooflint.workloads.flow import Flow, fused
+from rooflint.workloads.flow import Flow, Roles, fused
 from rooflint.workloads.ops import QUANTITIES, TABLE, Op, Tokens, Window
 
 Counts = NDArray[np.int64]
@@ -154,14 +154,67 @@ class Workload:
         return read_only(np.asarray(getattr(self, quantity), dtype=np.float64))
 
     @memoised
-    def bytes_moved(self, storage: str, weight_storage: str | None = None) -> NDArray[np.float64]:
+    def weight_bytes(self, storage: str) -> NDArray[np.float64]:
+        """Weights that each row reads, in a format or under a policy. [B], shape [ops]"""
+        if storage not in POLICIES or self.roles is None:
+            return _bytes(self.elements_weight, storage)
+        policy, columns = POLICIES[storage], self.roles.columns
+        narrow = np.isin(columns.part, policy.parts(self.roles.has_experts))
+        return read_only(
+            weight_bytes(policy, self.elements_weight, columns.elements * narrow, columns.channels * narrow)
+        )
+
+    @memoised
+    def read_bytes(self, storage: str) -> NDArray[np.float64]:
+        """What each row reads beside its weights: activations, and keys and values. [B], shape [ops]"""
+        if storage not in POLICIES or self.roles is None:
+            return _bytes(self.elements_in, storage)
+        policy, cached = POLICIES[storage], self.roles.columns.cache_in
+        form = np.where(self.narrow(storage), bytes_per_element(policy.activations), bytes_per_element(WIDE[0]))
+        return read_only(form * (self.elements_in - cached) + tensor_bytes(cached, policy.cache))
+
+    @memoised
+    def written_bytes(self, storage: str) -> NDArray[np.float64]:
+        """The result of each row. [B], shape [ops]"""
+        if storage not in POLICIES or self.roles is None:
+            return _bytes(self.elements_out, storage)
+        cached = self.roles.columns.cache_out
+        wide = tensor_bytes(self.elements_out - cached, WIDE[0])
+        return read_only(wide + tensor_bytes(cached, POLICIES[storage].cache))
+
+    @memoised
+    def bytes_moved(self, storage: str) -> NDArray[np.float64]:
         """Traffic of each row, an op or (`fused`) a kernel: operands read once, result written once. [B], shape [ops].
 
-        `weight_storage` is for networks whose weights are kept in another precision than their activations.
+        `storage` is the name of a precision or of a policy.
         """
-        activations = tensor_bytes(self.elements_in, storage) + tensor_bytes(self.elements_out, storage)
-        moved = activations + tensor_bytes(self.elements_weight, weight_storage or storage)
-        return read_only(np.asarray(moved, dtype=np.float64))
+        return read_only(self.read_bytes(storage) + self.written_bytes(storage) + self.weight_bytes(storage))
+
+    @memoised
+    def element_bytes(self, storage: str) -> NDArray[np.float64] | float:
+        """An element of each row on average, of shape [ops], where a policy makes them differ. [B]"""
+        if storage not in POLICIES:
+            return bytes_per_element(storage)
+        touched = self.column("elements_in") + self.column("elements_weight") + self.column("elements_out")
+        return read_only(np.divide(self.bytes_moved(storage), touched, out=np.zeros_like(touched), where=touched > 0))
+
+    @memoised
+    def narrow(self, storage: str) -> NDArray[np.bool_]:
+        """Products whose weights a policy makes narrow; none under a plain precision. Shape [ops]."""
+        if storage not in POLICIES or self.roles is None:
+            return read_only(np.zeros(len(self), dtype=np.bool_))
+        return read_only(np.isin(self.roles.columns.part, POLICIES[storage].parts(self.roles.has_experts)))
+
+    @cached_property
+    def roles(self) -> Roles | None:
+        """Which weights and which activations a policy tells apart; None where the table does not say."""
+        if not self.tables:
+            return self.flow.roles if self.flow else None
+        each = [table.roles for table in self.tables]
+        known = [one for one in each if one is not None]
+        if len(known) < len(each):
+            return None
+        return Roles(tuple(row for one in known for row in one.rows), known[0].constant)
 
     @property
     def total_macs(self) -> int:
@@ -173,16 +226,16 @@ class Workload:
         """Arithmetic of the whole network. [op]"""
         return int(self.ops.sum())
 
-    def total_bytes(self, storage: str, weight_storage: str | None = None) -> float:
+    def total_bytes(self, storage: str) -> float:
         """Traffic of the whole network. [B]"""
-        return float(self.bytes_moved(storage, weight_storage).sum())
+        return float(self.bytes_moved(storage).sum())
 
-    def intensity_ops_per_byte(self, storage: str, weight_storage: str | None = None) -> float:
+    def intensity_ops_per_byte(self, storage: str) -> float:
         """Arithmetic intensity of the whole network. [op/B]
 
         Williams, Waterman, Patterson, "Roofline", CACM 52(4), 2009. doi:10.1145/1498765.1498785
         """
-        return self.total_ops / self.total_bytes(storage, weight_storage)
+        return self.total_ops / self.total_bytes(storage)
 
     def at_batch(self, batch: int) -> "Workload":
         """The same network on another number of samples; weights are read once, however many there are.
@@ -233,6 +286,16 @@ class Workload:
         stacks_rows = tuple(self.gets_rows[list(kernels.heads)].tolist())
         remake = self.remake and partial(_fused_at, self.remake)
         return replace(self, **_columns(kernels.rows), flow=kernels.flow, stacks_rows=stacks_rows, remake=remake)
+
+
+def _bytes(elements: Counts, storage: str) -> NDArray[np.float64]:
+    return read_only(np.asarray(tensor_bytes(elements, storage), dtype=np.float64))
+
+
+def weight_bytes(policy: Policy, elements: Counts | int, narrow: Counts | int, channels: Counts | int) -> Any:
+    """Weights under a policy, of which some elements in so many output channels are narrow. [B]"""
+    scales = channels * (policy.channel_scale_bits / 8)
+    return tensor_bytes(elements - narrow, WIDE[0]) + tensor_bytes(narrow, policy.weights) + scales
 
 
 def _fused_at(remake: Callable[[int], Workload], batch: int) -> Workload:
@@ -419,67 +482,3 @@ def _whole(what: str, value: object, least: int = 1) -> int:
     if number < least or isinstance(value, bool):
         raise WorkloadError(f"{what}: want a whole number of at least {least}, found {value}")
     return number
-
-
-@dataclass(frozen=True, eq=False)
-class Footprint:
-    """Elements that live while a workload runs; bytes follow from the precisions in storage."""
-
-    op_names: NDArray[np.str_]
-    activation_elements: Counts
-    """Activations that live while each op runs. Shape [ops]."""
-    weight_elements: int
-    """Parameters and other constants: each once, as a capture counted them. A table that was written by hand may not
-    know which rows share theirs, or how large a table is from which they pick: then as many as its rows read."""
-    cache_elements: int = 0
-    """Keys and values of all tokens, which are there throughout."""
-
-    @property
-    def peak_activation_elements(self) -> int:
-        """The most activations that live at once."""
-        return int(self.activation_elements.max())
-
-    @property
-    def peak_op(self) -> str:
-        """The first op at which they do."""
-        return str(self.op_names[self.activation_elements.argmax()])
-
-    def peak_activation_bytes(self, storage: str) -> float:
-        """Memory for activations. [B]"""
-        return float(tensor_bytes(self.peak_activation_elements, storage))
-
-    def weight_bytes(self, storage: str) -> float:
-        """Memory for weights. [B]"""
-        return float(tensor_bytes(self.weight_elements, storage))
-
-    def cache_bytes(self, storage: str) -> float:
-        """Memory for keys and values. [B]"""
-        return float(tensor_bytes(self.cache_elements, storage))
-
-    def peak_bytes(self, storage: str) -> float:
-        """Weights, keys and values, and the most that lives beside them. [B]"""
-        return self.peak_activation_bytes(storage) + self.weight_bytes(storage) + self.cache_bytes(storage)
-
-
-def footprint(workload: Workload) -> Footprint:
-    """What a workload, fused or not, keeps in memory when its ops run one after the other.
-
-    Raises WorkloadError for a table that does not know its data flow.
-    """
-    if workload.flow is None:
-        raise WorkloadError(f"{workload.name} has no footprint: its table does not say which op reads which result")
-    out = workload.elements_out // workload.repeats  # the repeats of an op use the same memory one after the other
-    live, weights = live_elements(out, workload.flow), workload.flow.elements_constant
-    weights = int(workload.elements_weight.sum()) if weights is None else weights
-    return Footprint(workload.op_names, live, weights, workload.flow.elements_cache)
-
-
-def live_elements(elements_out: Counts, flow: Flow) -> Counts:
-    """Activations that live while each op runs: read by it, written by it, or still to be read. Shape [ops]."""
-    ops = len(elements_out)
-    change = np.zeros(ops + 1, dtype=np.int64)
-    change[:-1] += elements_out
-    np.subtract.at(change, np.array(flow.until, dtype=np.int64) + 1, elements_out)
-    live: Counts = change.cumsum()[:-1]
-    live[: flow.input_until + 1] += flow.elements_input
-    return live

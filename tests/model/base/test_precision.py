@@ -6,10 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rooflint.base.precision import (
+    POLICIES,
     PRECISIONS,
+    WIDE,
     Precision,
     UnknownPrecisionError,
     bytes_per_element,
+    named,
     nearest,
     precision,
     rate_unit,
@@ -112,3 +115,28 @@ def test_every_precision_of_the_shipped_specs_is_known():
 )
 def test_the_nearest_precision_is_of_the_same_sort_and_of_nearly_as_many_bits(name, having, found):
     assert nearest(name, having) == found
+
+
+# ---- policies
+
+
+def test_four_bits_and_a_scale_for_128_or_for_32_elements():
+    # 4 bit + 16 bit / 128; 4 bit + 8 bit / 32; 8 bit + 32 bit / 128²
+    stored = {name: one.weights.stored_bits for name, one in POLICIES.items()}
+    assert (stored["w4a16"], stored["mxfp4"], stored["fp8-block"]) == (4.125, 4.25, 8 + 32 / 16384)
+
+
+def test_policies_are_made_of_formats_that_exist():
+    for one in POLICIES.values():
+        assert {one.activations, one.cache, *one.compute} <= set(PRECISIONS)
+        assert one.source
+
+
+def test_what_weights_are_widened_to_computes_wide():
+    assert all(POLICIES[name].compute == WIDE for name in ("w4a16", "w4a16-kv8", "mxfp4"))
+
+
+def test_names_of_policies_and_of_formats_are_known_in_any_case():
+    assert (named("W4A16"), named("FP8-kv8"), named("BF16")) == ("w4a16", "fp8-kv8", "bf16")
+    with pytest.raises(UnknownPrecisionError, match=r"unknown precision 'w5' \(known: fp64, .*; policies: w4a16, "):
+        named("w5")

@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from rooflint.base.errors import RooflintError, shown
+from rooflint.base.precision import POLICIES, PRECISIONS
 from rooflint.cli.hardware import app
 from rooflint.hardware.device import working_peak_ops_per_s
 from rooflint.hardware.registry import Registry
@@ -278,3 +279,26 @@ def test_an_architecture_is_a_part_of_its_name(run):
 def test_filters_that_leave_nothing_are_named(run):
     with pytest.raises(RooflintError, match=r"no device matches 'cpu, fp8' \(\d+ are known\)"):
         run("list", "--kind", "cpu", "-p", "fp8")
+
+
+def precisions(*arguments):
+    result = CliRunner().invoke(app, ["precisions", *arguments], catch_exceptions=False, env={"COLUMNS": "80"})
+    assert result.exit_code == 0
+    return result.stdout
+
+
+def test_precisions_lists_policies_with_what_they_store_and_formats_with_their_bits():
+    text = precisions()
+    assert all(name in text for name in (*POLICIES, *PRECISIONS))
+    assert "w4a16-kv8 4.125 bit bf16        fp8   bf16 or fp16" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_precisions_are_a_table_for_programs():
+    rows = {row["name"]: row for row in json.loads(precisions("-f", "json")) if row["kind"] == "policy"}
+    assert (rows["mxfp4"]["weight_bits"], rows["mxfp4"]["cache"], rows["mxfp4"]["compute"]) == (
+        4.25,
+        "bf16",
+        "bf16/fp16",
+    )
+    assert len(json.loads(precisions("-f", "json"))) == len(POLICIES) + len(PRECISIONS)

@@ -1,5 +1,6 @@
 """Prediction: the identities that its figures obey on every device, and what it says where something is not known."""
 
+import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -12,6 +13,7 @@ from rooflint.energy.model import Energies
 from rooflint.hardware.device import UnsupportedError
 from rooflint.hardware.registry import Registry
 from rooflint.prediction.predict import NotKnownError, Setting, predict
+from rooflint.workloads.networks import network_named
 from rooflint.workloads.ops import Op
 from rooflint.workloads.tables import load_workload
 from rooflint.workloads.workload import Workload, WorkloadError, mlp
@@ -223,3 +225,81 @@ def test_active_units_take_at_least_the_roofline_and_what_their_slots_and_paddin
         total += max(compute, times.memory_s[op]) + times.overhead_s
     assert found.latency_of_active_units_s == pytest.approx(total, rel=1e-9, abs=0)
     assert total >= found.latency_s * (1 - 1e-9)
+
+
+# ---- policies
+
+LLAMA = network_named("llama-3.1-8b")
+PROMPT, STEP = LLAMA.workload(2, 512), LLAMA.workload(2, 1, 512)
+
+
+def under(policy, device="nvidia/h100-sxm5-80gb", work=PROMPT, **setting):
+    return predict(REGISTRY.get(device), work, ENERGIES, Setting(policy, **setting))
+
+
+def test_weights_of_four_bits_are_computed_in_what_the_device_has_of_sixteen():
+    assert under("w4a16").compute == "bf16"
+    assert under("w4a16", "nvidia/t4").compute == "fp16"
+    wide = under("bf16", cached=False)
+    assert (under("w4a16", cached=False).times.compute_s == wide.times.compute_s).all()
+
+
+def test_products_of_the_blocks_compute_narrow_and_attention_wide():
+    narrow, wide = under("w8a8", cached=False), under("bf16", cached=False)
+    h100 = REGISTRY.get("nvidia/h100-sxm5-80gb").units["tensor_core"]
+    ratio = h100.peak_ops_per_s("int8") / h100.peak_ops_per_s("bf16")
+    names, computes = PROMPT.op_names.tolist(), wide.times.compute_s > 0
+    each = np.divide(wide.times.compute_s, narrow.times.compute_s, out=np.ones(len(names)), where=computes)
+    faster = dict(zip(names, each.tolist(), strict=True))
+    assert faster["gate_up"] == faster["qkv"] == pytest.approx(ratio, rel=1e-12)
+    assert faster["attention"] == faster["head"] == 1
+    # over the peak of each op, so that a prompt which keeps both busy is as efficient as before
+    assert narrow.compute_efficiency == pytest.approx(narrow.times.compute_s.sum() / narrow.latency_s, rel=1e-12)
+    assert narrow.compute_efficiency < 1
+
+
+def test_energy_of_arithmetic_is_by_its_precision():
+    terms = {term.name: term.counts.sum() for term in under("w8a8").energy.terms}
+    whole = {term.name: term.counts.sum() for term in under("int8").energy.terms}
+    assert terms["arithmetic"] + terms["arithmetic in bf16"] == whole["arithmetic"]
+    assert 0 < terms["arithmetic in bf16"] < terms["arithmetic"]
+    assert under("int8").energy_j < under("w8a8").energy_j < under("bf16").energy_j
+
+
+def test_a_step_of_decode_is_as_fast_as_its_bytes_are_few():
+    waits = [
+        under(name, work=STEP, cached=False, launch=FREE).shares["memory"] for name in ("bf16", "fp8-kv8", "w4a16")
+    ]
+    read = [STEP.total_bytes(name) for name in ("bf16", "fp8-kv8", "w4a16")]
+    assert [one / waits[0] for one in waits] == pytest.approx([one / read[0] for one in read], rel=1e-3)
+
+
+def test_a_policy_of_a_capture_is_refused_in_a_sentence():
+    with pytest.raises(WorkloadError) as refused:
+        under("w8a8", work=RESNET)
+    assert str(refused.value) == (
+        "torchvision/resnet18: its table does not say which weights w8a8 makes narrow; want a precision, such as int8"
+    )
+
+
+def test_a_device_without_the_arithmetic_of_a_policy_is_refused():
+    with pytest.raises(UnsupportedError, match="does not support fp8"):
+        under("fp8-kv8", "nvidia/a100-sxm4-80gb")
+
+
+def test_kernel_times_of_a_policy_are_the_roofline_and_said_to_be():
+    found = under("w4a16", fidelity="silicon")
+    assert found.fidelity == "roofline"
+    assert found.reasons["fidelity"] == (
+        "kernels of w4a16 are not among the measurements of nvidia/h100-sxm5-80gb; its latency is that of the "
+        "roofline, a lower bound"
+    )
+
+
+@pytest.mark.parametrize("device", ["nvidia/h100-sxm5-80gb", "google/tpu-v5e", "amd/mi300x", "intel/xeon-8490h"])
+def test_a_policy_never_costs_more_time_or_memory_than_bf16(device):
+    wide = under("bf16", device, STEP)
+    for policy in ("w4a16", "w4a16-kv8", "w8a8", "mxfp4"):
+        found = under(policy, device, STEP)
+        assert found.latency_s <= wide.latency_s
+        assert found.peak_bytes < wide.peak_bytes

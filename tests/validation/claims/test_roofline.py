@@ -2,6 +2,8 @@
 
 import pytest
 
+from rooflint.base.errors import InputError
+
 # ---- `flops`
 
 
@@ -175,3 +177,24 @@ def test_only_the_lower_roof_is_repaired_where_the_value_is_too_low(acme, one):
 )
 def test_an_invalid_attainable_is_refused(refusal, old, new, says):
     assert says in refusal(SMALL.replace(old, new))
+
+
+# ---- `weights`
+
+
+def test_weights_are_those_of_a_precision_or_of_a_policy(one):
+    # 70 553 706 496 × 2 B
+    assert one("weights: bf16, workload: llama-3.1-70b, expect: 141107412992 B").outcome == "pass"
+    # 80 layers × (8192 × 10240 + 8192² + 3 × 8192 × 28672) = 68 451 041 280 of 4.125 bit, the others of 16
+    narrow = 68_451_041_280
+    found = one("weights: W4A16, workload: llama-3.1-70b, expect: 39.5 GB").obtained
+    assert found.value == narrow * 4.125 / 8 + (70_553_706_496 - narrow) * 2
+    assert "68,451,041,280 of them in 4.125 bit" in found.formula
+
+
+def test_weights_of_an_unknown_policy_and_of_a_capture_are_refused(one):
+    with pytest.raises(InputError, match="unknown precision 'w5a5'"):
+        one("weights: w5a5, workload: llama-3.1-70b, expect: 1.00 GB")
+    refused = one("weights: int8, workload: torchvision/resnet18, expect: 1.00 GB")
+    assert refused.outcome != "pass"
+    assert "resnet18 is not a network that is given by its configuration" in str(refused)

@@ -4,9 +4,11 @@ from pytest_rooflint.claims.obtained import quotient
 from pytest_rooflint.golden import kinds
 from pytest_rooflint.golden.kinds import Claim, ClaimError, Context, Kind, Obtained
 from rooflint.base.facts import Factor, Ladder
-from rooflint.base.units import DIMENSIONLESS, OPS, OPS_PER_BYTE, OPS_PER_MAC, OPS_PER_S, format_number
+from rooflint.base.precision import POLICIES, named
+from rooflint.base.units import BYTES, DIMENSIONLESS, OPS, OPS_PER_BYTE, OPS_PER_MAC, OPS_PER_S, format_number
 from rooflint.hardware.device import Hardware
 from rooflint.roofline import attainable_ops_per_s, breakpoint_ops_per_byte
+from rooflint.workloads.footprint import footprint
 from rooflint.workloads.networks import find_network
 
 # ---- `flops: conv2d + linear`: of all kernels or of some kinds; `flops: macs` counts MACs only
@@ -73,6 +75,39 @@ PARAMETERS = Kind(
     scopes=(),
     modes=False,
     check=check_parameters,
+    options=kinds.WORKLOAD,
+)
+
+# ---- `weights: mxfp4`, of the same network in a precision or under a policy
+
+
+def check_weights(claim: Claim) -> None:
+    """Refuse what is neither a precision nor a policy. Raises UnknownPrecisionError."""
+    named(claim.subject)
+
+
+def obtain_weights(claim: Claim, context: Context) -> Obtained:
+    """Storage of all weights. [B]"""
+    workload = context.workload(claim)
+    if workload.roles is None:
+        raise ClaimError(f"{workload.name} is not a network that is given by its configuration")
+    found, form = footprint(workload), named(claim.subject)
+    ladder = f"{found.weight_elements:,} weights"
+    if policy := POLICIES.get(form):
+        parts = policy.parts(workload.roles.has_experts)
+        narrow = sum(one.elements for one in workload.roles.constant if one.part in parts)
+        ladder += f", {narrow:,} of them in {policy.weights.stored_bits:.5g} bit, the others in 16 bit"
+    return Obtained(found.weight_bytes(form), BYTES, ladder)
+
+
+WEIGHTS = Kind(
+    "weights",
+    "storage of all weights of a network that is given by its configuration, in a precision or under a policy",
+    obtain_weights,
+    BYTES,
+    scopes=(),
+    modes=False,
+    check=check_weights,
     options=kinds.WORKLOAD,
 )
 
