@@ -12,7 +12,7 @@ import numpy as np
 from rooflint.base.units import OPS_PER_MAC
 from rooflint.coefficients.library import Coefficients
 from rooflint.hardware.registry import Registry
-from rooflint.kernels import attention
+from rooflint.kernels import attention, latent
 from rooflint.kernels.chip import Chip, chip_of
 from rooflint.kernels.collectives import Kind, Library, Messages
 from rooflint.kernels.constants import OPS_GROUPS, Constants, constants_file
@@ -37,6 +37,9 @@ WARM = 1.0
 
 ON_PCIE = ("ada", "rtx_pro")
 """Families without NVLink: how their boxes are wired is not known, so that they are scored but not fitted to."""
+
+NO_LATENTS = ("ampere", "ada", "rtx_pro")
+"""Families for which the measured frameworks have no kernel that decodes latents: scored, but not fitted to."""
 
 NO_FP8 = ("nvidia/a100-sxm4-80gb",)
 """Measured devices without FP8."""
@@ -154,6 +157,17 @@ def _caches(regime: str, columns: Columns, options: Mapping[str, Any]) -> Mask:
     return _by_size(regime, model.bytes_moved(model.work(**columns)) / 1e6, 300, 10)
 
 
+def _latents(regime: str, columns: Columns, options: Mapping[str, Any]) -> Mask:
+    model = latent.LatentAttention(**options)
+    work = model.work(**columns)
+    return _by_size(regime, OPS_PER_MAC * model.macs(work) / 1e9, 20, 1, short=columns["tokens"] <= 64)
+
+
+def _latent_caches(regime: str, columns: Columns, options: Mapping[str, Any]) -> Mask:
+    model = latent.LatentDecode(**options)
+    return _by_size(regime, model.bytes_moved(model.work(**columns)) / 1e6, 300, 10)
+
+
 def _by_size(regime: str, size: Numbers, large: float, small: float, **others: Mask) -> Mask:
     masks = {"all": np.ones(len(size), bool), "large": size > large, "small": size < small, **others}
     return masks[regime]
@@ -171,6 +185,8 @@ _REGIMES: Mapping[str, Callable[[str, Columns, Mapping[str, Any]], Mask]] = Mapp
         "attention": _sequences,
         "decode": _caches,
         "collective": _messages,
+        "latent_attention": _latents,
+        "latent_decode": _latent_caches,
         "quantise": lambda regime, row, _: _by_size(regime, 3 * row["m"] * row["k"], 1e8, 1e6),
     }
 )
@@ -238,6 +254,28 @@ TOPICS: Mapping[str, Topic] = MappingProxyType(
             "decode",
             options={"cache_bytes": 1.0},
             absent=NO_FP8,
+        ),
+        "mla_prefill": Topic(
+            "MLA prefill", "latent_attention", latent.Latents._fields, PREFILL, layers.latent_prefill, "prefill"
+        ),
+        "mla_decode": Topic(
+            "MLA decode",
+            "latent_decode",
+            latent.Latents._fields,
+            DECODE,
+            layers.latent_decode,
+            "latent",
+            fits=True,
+            only_scored=NO_LATENTS,
+        ),
+        "mla_decode_fp8": Topic(
+            "MLA decode, fp8 cache",
+            "latent_decode",
+            latent.Latents._fields,
+            DECODE,
+            partial(layers.latent_decode, cache="fp8"),
+            "latent",
+            options={"cache_bytes": 1.0},
         ),
         "all_reduce": _collective("all-reduce", "all_reduce", "framework"),
         "nccl_all_reduce": _collective("NCCL all-reduce", "all_reduce", "nccl"),

@@ -6,7 +6,7 @@ IO-Awareness", NeurIPS 2022. arXiv:2205.14135; Shah et al., "FlashAttention-3", 
 """
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -168,7 +168,7 @@ def ops(shapes: Sequences, *, causal: bool = True) -> Numbers:
 class OfSequences(Kernel):
     """Attention of sequences, which was measured in bf16 alone."""
 
-    columns = Sequences._fields
+    columns: ClassVar[tuple[str, ...]] = Sequences._fields
     counted = "tokens"
     measured_on = (GA100, *WITH_FP8)
 
@@ -179,7 +179,7 @@ class OfSequences(Kernel):
             return ()
         return (f"attention was measured in {FITTED_IN}; its constants are used unchanged in {self.precision}",)
 
-    def sizes(self, *sizes: ArrayLike, **named: ArrayLike) -> Sequences:
+    def sizes(self, *sizes: ArrayLike, **named: ArrayLike) -> Any:
         """As `sequences`; tokens of a cache are counted with the new one."""
         return sequences(*sizes, **named)
 

@@ -98,6 +98,7 @@ class SiliconOpsSpec(SourcedSpec):
     stream: GroupSpec
     prefill: GroupSpec
     decode: GroupSpec
+    latent: GroupSpec
     quantised: GroupSpec
     collectives: GroupSpec
 
@@ -241,6 +242,8 @@ class Constants:
     stream: Stream
     prefill: Prefill
     decode: Decode
+    latent: Decode
+    """Of decode on latents that all heads share."""
     quantised: Quantised
     collectives: Collectives
     cores: CoreConstants
@@ -268,6 +271,7 @@ GROUPS: Mapping[str, Group] = MappingProxyType(
         "stream": Group(Stream, OPS, "stream"),
         "prefill": Group(Prefill, OPS, "prefill"),
         "decode": Group(Decode, OPS, "decode"),
+        "latent": Group(Decode, OPS, "latent"),
         "quantised": Group(Quantised, OPS, "quantised"),
         "collectives": Group(Collectives, OPS, "collectives"),
         "cores": Group(CoreConstants, CORES, "constants"),

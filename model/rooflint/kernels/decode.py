@@ -7,6 +7,7 @@ https://crfm.stanford.edu/2023/10/12/flashdecoding.html
 """
 
 from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +15,8 @@ from rooflint.kernels import stream
 from rooflint.kernels.attention import OfSequences, Sequences, score_clocks
 from rooflint.kernels.chip import Chip
 from rooflint.kernels.constants import Constants
+from rooflint.kernels.constants import Decode as DecodeConstants
+from rooflint.kernels.constants import Stream as Ramp
 from rooflint.kernels.kernel import FITTED_IN, Terms, Times, Work, beside
 from rooflint.kernels.shapes import Numbers, l2_bytes_per_s
 
@@ -43,28 +46,40 @@ def bytes_moved(shapes: Sequences, *, cache_bytes: float) -> Numbers:
     return 2 * shapes.key_elements * cache_bytes + 2 * shapes.query_elements * QUERY_BYTES
 
 
-def part_s(shapes: Sequences, split: int, chip: Chip, constants: Constants) -> Numbers:
+class Caches(NamedTuple):
+    """Caches that are walked through, one entry an op."""
+
+    caches: Numbers
+    """Heads of keys of all samples."""
+    tokens: Numbers
+    rows: Numbers
+    """Heads of queries that share a cache, padded to those of matrix instructions."""
+    score_clocks: Numbers
+    """What one score costs an SM. [clock]"""
+    output_elements: Numbers
+    """Of all heads."""
+
+
+def part_s(caches: Caches, split: int, chip: Chip, own: DecodeConstants) -> Numbers:
     """All parts of all caches, dealt to the SMs in waves. [s]"""
-    every = np.ceil(shapes.tokens / KEYS)
-    rows = ROWS * np.ceil(shapes.group / ROWS)
-    step = rows * KEYS * score_clocks(shapes.width, chip, constants.prefill)
-    waves = np.maximum(shapes.batch * shapes.kv_heads * np.minimum(split, every) / chip.sms, 1.0)
-    return waves * (np.ceil(every / split) * step + constants.decode.block_clocks) * chip.clock_s
+    every = np.ceil(caches.tokens / KEYS)
+    step = caches.rows * KEYS * caches.score_clocks
+    waves = np.maximum(caches.caches * np.minimum(split, every) / chip.sms, 1.0)
+    return waves * (np.ceil(every / split) * step + own.block_clocks) * chip.clock_s
 
 
-def reduction_s(shapes: Sequences, split: int, chip: Chip, constants: Constants) -> Numbers:
+def reduction_s(caches: Caches, split: int, chip: Chip, own: DecodeConstants, ramp: Ramp) -> Numbers:
     """To combine the parts; nothing where there is one. [s]"""
     if split == 1:
-        return np.zeros_like(shapes.batch)
-    partial = PARTIAL_BYTES * split * shapes.query_elements
-    combined = partial / l2_bytes_per_s(chip, constants.stream)
-    return constants.decode.reduction_clocks * chip.clock_s + combined
+        return np.zeros_like(caches.caches)
+    partial = PARTIAL_BYTES * split * caches.output_elements
+    return own.reduction_clocks * chip.clock_s + partial / l2_bytes_per_s(chip, ramp)
 
 
-def work_s(shapes: Sequences, streamed_s: Numbers, chip: Chip, constants: Constants) -> Numbers:
+def work_s(caches: Caches, streamed_s: Numbers, chip: Chip, own: DecodeConstants, ramp: Ramp) -> Numbers:
     """Time of each without its launch, whose bytes take so long by themselves: the parts that take least. [s]"""
     ways = [
-        np.hypot(part_s(shapes, split, chip, constants), streamed_s) + reduction_s(shapes, split, chip, constants)
+        np.hypot(part_s(caches, split, chip, own), streamed_s) + reduction_s(caches, split, chip, own, ramp)
         for split in SPLITS
     ]
     least: Numbers = np.min(ways, axis=0)
@@ -87,6 +102,16 @@ class Decode(OfSequences):
         measured = {2.0: "decode", 1.0: "decode_fp8"}
         return measured.get(self.cache_bytes) if self.precision == FITTED_IN else None
 
+    def caches(self, sizes: Any, chip: Chip, constants: Constants) -> Caches:
+        """What is walked through."""
+        rows = ROWS * np.ceil(sizes.group / ROWS)
+        score = score_clocks(sizes.width, chip, constants.prefill)
+        return Caches(sizes.batch * sizes.kv_heads, sizes.tokens, rows, score, sizes.query_elements)
+
+    def own(self, constants: Constants) -> DecodeConstants:
+        """The constants that were fitted to it."""
+        return constants.decode
+
     def macs(self, work: Work) -> Numbers:
         """Both products over all scores. [MAC]"""
         return macs(work.sizes)
@@ -98,20 +123,21 @@ class Decode(OfSequences):
     def time(self, work: Work, chip: Chip, constants: Constants, gap_s: float | None = 0.0) -> Times:
         """All parts of the cache, and what combines them."""
         streamed = stream.work_bytes_s(self.bytes_moved(work), work, chip, constants.stream)
-        alone = work_s(work.sizes, np.zeros_like(streamed), chip, constants)
-        floor = np.full((1, len(streamed)), stream.launch_s(chip, constants.decode))
-        return Times(alone, streamed, work_s(work.sizes, streamed, chip, constants), floor)
+        caches, own = self.caches(work.sizes, chip, constants), self.own(constants)
+        alone = work_s(caches, np.zeros_like(streamed), chip, own, constants.stream)
+        floor = np.full((1, len(streamed)), stream.launch_s(chip, own))
+        return Times(alone, streamed, work_s(caches, streamed, chip, own, constants.stream), floor)
 
     def terms(self, work: Work, chip: Chip, constants: Constants) -> Terms:
         """What the best number of parts does, bytes, the reduction and the launch."""
-        some = work.sizes
+        caches, own = self.caches(work.sizes, chip, constants), self.own(constants)
         memory = stream.work_bytes_s(self.bytes_moved(work), work, chip, constants.stream)
-        unfilled = replace(constants, decode=replace(constants.decode, block_clocks=0.0))
-        parts = np.array([part_s(some, split, chip, constants) for split in SPLITS])
-        loops = np.array([part_s(some, split, chip, unfilled) for split in SPLITS])
-        sums = np.array([reduction_s(some, split, chip, constants) for split in SPLITS])
+        unfilled = replace(own, block_clocks=0.0)
+        parts = np.array([part_s(caches, split, chip, own) for split in SPLITS])
+        loops = np.array([part_s(caches, split, chip, unfilled) for split in SPLITS])
+        sums = np.array([reduction_s(caches, split, chip, own, constants.stream) for split in SPLITS])
         best = np.argmin(np.hypot(parts, memory) + sums, axis=0), np.arange(len(memory))
         compute = {"main loop": loops[best], "fill": parts[best] - loops[best]}
         overlapped = beside(compute, {"memory": memory}, np.hypot(parts[best], memory))
-        launch = np.full(len(memory), stream.launch_s(chip, constants.decode))
+        launch = np.full(len(memory), stream.launch_s(chip, own))
         return {**overlapped, "reduction": sums[best], "launch": launch}

@@ -35,6 +35,7 @@ from rooflint.kernels.decode import Decode
 from rooflint.kernels.device_calibration import Calibration
 from rooflint.kernels.device_calibration import calibration as read_calibration
 from rooflint.kernels.kernel import Kernel, Regimes, Terms, Work
+from rooflint.kernels.latent import LatentAttention, LatentDecode
 from rooflint.kernels.products import CoresGemm, Fp8Gemm, Gemm, Scale
 from rooflint.kernels.shapes import COLD, Numbers
 from rooflint.kernels.stream import QUANTISE, Dequantise, Other, Stream
@@ -51,6 +52,8 @@ OPS: Mapping[str, type[Kernel]] = MappingProxyType(
         "convolution": Convolution,
         "attention": Attention,
         "decode": Decode,
+        "latent_attention": LatentAttention,
+        "latent_decode": LatentDecode,
         "stream": Stream,
         "quantise": type(QUANTISE),
         "dequantise": Dequantise,

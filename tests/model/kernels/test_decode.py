@@ -54,11 +54,11 @@ def test_the_roofline_is_the_cache_at_full_bandwidth_or_all_macs_at_peak():
 
 
 def test_a_long_cache_of_one_head_is_split():
-    long = shape(1, 8, 1, 131072, 128)
-    parts = [decode.part_s(long, split, H100, CONSTANTS)[0] for split in decode.SPLITS]
+    long = Decode().caches(shape(1, 8, 1, 131072, 128), H100, CONSTANTS)
+    parts = [decode.part_s(long, split, H100, CONSTANTS.decode)[0] for split in decode.SPLITS]
     assert parts[0] > 10 * parts[-1]
-    assert decode.reduction_s(long, 1, H100, CONSTANTS) == 0
-    assert decode.reduction_s(long, 16, H100, CONSTANTS) > decode.reduction_s(long, 4, H100, CONSTANTS) > 0
+    sums = [decode.reduction_s(long, split, H100, CONSTANTS.decode, CONSTANTS.stream).item() for split in (1, 4, 16)]
+    assert sums[0] == 0 < sums[1] < sums[2]
 
 
 def test_terms_are_those_of_the_best_split_and_add_up():

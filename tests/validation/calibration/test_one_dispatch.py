@@ -44,6 +44,7 @@ PRODUCTS = [(8192, 8192, 8192), (16, 8192, 8192), (64, 1024, 1024), (65, 1024, 1
 SEQUENCES = [(1, 32, 8, 4096, 128), (8, 16, 16, 64, 64)]
 MESSAGES = [(1024, 2), (2**20, 8), (2**24, 4), (2**24 + 2, 4), (2**30, 8)]
 COLLECTIVES = tuple(topic for topic in TOPICS if TOPICS[topic].op == "collective")
+LATENTS = tuple(topic for topic in TOPICS if TOPICS[topic].op.startswith("latent"))
 SIZES = {
     "gemm": [(*sizes, copies) for sizes in PRODUCTS for copies in (1, 6)],
     "fp8_tensor": PRODUCTS,
@@ -53,12 +54,16 @@ SIZES = {
     "encoder": [(1, 12, 12, 197, 64), (8, 16, 16, 64, 64)],
     "decode": [(16, 8, 8, 4096, 128), (1, 32, 32, 65536, 128)],
     "decode_fp8": [(16, 8, 8, 4096, 128), (1, 32, 32, 65536, 128)],
+    **{topic: [(1, 128, 4096), (128, 16, 1024)] for topic in LATENTS},
     **dict.fromkeys(COLLECTIVES, MESSAGES),
 }
 """Rows of each topic. A new topic must be added here."""
 
-NO_TABLE = ("fp8_block", "prefill", *COLLECTIVES)
-"""What no op table can say: networks have one scale a tensor, no mask, no cache that is appended to, and one device."""
+NO_TABLE = ("fp8_block", "prefill", *LATENTS, *COLLECTIVES)
+"""What no op table can say: networks have one scale a tensor, no mask, no cache that is appended to and no latents.
+
+Collectives need a second device.
+"""
 
 
 def pairs(*topics):

@@ -23,6 +23,8 @@ def drawn(topic, rows=60):
     draw = np.random.default_rng(4)
     if TOPICS[topic].op == "collective":
         return np.column_stack([2.0 ** draw.integers(0, 31, rows), 2.0 ** draw.integers(0, 5, rows)])
+    if TOPICS[topic].op.startswith("latent"):
+        return 2.0 ** np.stack([draw.integers(0, high, rows) for high in (7, 8, 15)], axis=1)
     if "tokens" not in TOPICS[topic].columns:
         sizes = 2.0 ** draw.integers(0, 15, (rows, 3))
         return {"gemm": np.column_stack([sizes, draw.integers(1, 7, rows)]), "quantise": sizes[:, :2]}.get(topic, sizes)
@@ -100,6 +102,14 @@ def columns(*rows):
         ),
         # in FP8 twice as many tokens fit
         ("decode_fp8", columns((64, 8, 8, 2280, 128), (64, 8, 8, 2290, 128)), {"large": [1], "small": []}),
+        # causal, keys of 192 and values of 128 elements: 2 · 320 · 10 · 2500² / 2 = 20 GFLOP
+        (
+            "mla_prefill",
+            columns((1, 10, 2500), (1, 10, 2501), (1, 2, 1249), (1, 1, 64)),
+            {"large": [1], "small": [2, 3], "short": [3]},
+        ),
+        # latents of 576 elements: 64 · 4069 · 576 · 2 B and a head = 300.1 MB; 1 · 8678 · 1152 B = 9.997 MB
+        ("mla_decode", columns((64, 1, 4060), (64, 1, 4069), (1, 1, 8678), (1, 1, 8681)), {"large": [1], "small": [2]}),
         # bytes of the message, and its GPUs
         (
             "all_reduce",
