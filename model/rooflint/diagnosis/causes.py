@@ -151,6 +151,19 @@ def conventions(case: Case) -> list[Cause]:
             Cause("one direction is expected, both are counted ('one-way' is one)", 2.0, 1.1, of_claim=True),
             Cause("the rate of a link is halved, as if it were of both directions", 0.5, 1.1, carried=True),
         ]
+    if "devices" in names:
+        devices = math.prod(factor.value for factor in case.ladder.factors if factor.name == "devices")
+        causes.append(
+            Cause(
+                "one device is expected, all of the system are counted ('per: device' is one)",
+                devices,
+                1.1,
+                of_claim=True,
+            )
+        )
+    if "per_device" in names:
+        devices = math.prod(factor.value for factor in case.ladder.factors if factor.name == "per_device")
+        causes.append(Cause("all devices of the system are expected, one is counted", devices, 1.1, of_claim=True))
     if names & {"bus", "bandwidth", "capacity", "link_rate"}:
         causes += _byte_conventions(case.ladder.result, double_rate="pin_rate" in names)
     return causes

@@ -245,6 +245,22 @@ class Link:
 
 
 @dataclass(frozen=True)
+class Joined:
+    """How the devices of a system are joined."""
+
+    device: str
+    """Id of the device."""
+    link: str
+    """Those of its links that join them."""
+    topology: str
+    """`switch`, `mesh`, `torus`, or `host` where they meet at the host."""
+
+
+SYSTEM = "system"
+"""Kind and scope of the facts of a system, which is no device: it computes nothing by itself."""
+
+
+@dataclass(frozen=True)
 class Hardware:
     """One device with all its facts. `at("30w")` and `with_facts(…)` are new devices."""
 
@@ -266,6 +282,8 @@ class Hardware:
     notes: str | None = None
     mode: str | None = None
     """The operating point that this device is at; None for its own."""
+    joined: Joined | None = None
+    """Of a system, whose facts these are; `rooflint.hardware.system` derives its bandwidths. None of a device."""
     own_facts: Facts | None = field(default=None, repr=False, compare=False)
     """At an operating point: the facts without it, so that another point replaces this one."""
 

@@ -19,6 +19,7 @@ from rooflint.base.suggestions import did_you_mean
 from rooflint.hardware import vocabulary
 from rooflint.hardware.device import KINDS, Hardware
 from rooflint.hardware.registry import Registry, UnknownDeviceError
+from rooflint.hardware.system import System
 from rooflint.hardware.vocabulary import (
     MODIFIERS,
     MOST_WORDS,
@@ -411,3 +412,28 @@ def _own_words(hardware: Hardware) -> set[str]:
     described = {word for word in named if is_form(word) or (gigabytes(word) and not word.isdigit())}
     capability = f"sm{hardware.compute_capability.replace('.', '')}" if hardware.compute_capability else ""
     return {*hardware.memories, *named, capability} - described
+
+
+# ---- Systems
+
+
+def system_named(registry: Registry, name: str) -> System | None:
+    """The system of an id, with its vendor or without, a name or an alias, whatever its case, or None."""
+    wanted = name.lower().strip()
+    for one in registry.system_files:
+        if wanted in (one, one.rpartition("/")[2]):
+            return system_of(registry, registry.get(one))
+    spelt = (one for one in registry.readable_systems() if wanted in map(str.lower, (one.name, *one.aliases)))
+    return next((system_of(registry, one) for one in spelt), None)
+
+
+def systems_of(registry: Registry, device: Hardware) -> list[System]:
+    """The systems that hold a device."""
+    found = (one for one in registry.readable_systems() if one.joined and one.joined.device == device.id)
+    return [system_of(registry, one) for one in found]
+
+
+def system_of(registry: Registry, hardware: Hardware) -> System:
+    """A system with its device."""
+    assert hardware.joined
+    return System(hardware, registry.get(hardware.joined.device))

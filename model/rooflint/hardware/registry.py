@@ -18,9 +18,10 @@ from rooflint.base.memo import known, memoised
 from rooflint.base.parsed import Parsed
 from rooflint.base.strict_yaml import Document
 from rooflint.base.suggestions import did_you_mean
-from rooflint.hardware.device import Facts, Hardware
-from rooflint.hardware.schema import ArchitectureSpec, HardwareSpec, SharedSpec, SourcedSpec
+from rooflint.hardware.device import SYSTEM, Facts, Hardware, Joined
+from rooflint.hardware.schema import ArchitectureSpec, HardwareSpec, SharedSpec, SourcedSpec, SystemSpec
 from rooflint.hardware.spec_files import SECTIONS, empty, flatten, incomplete, read_override, read_spec, sources_of
+from rooflint.hardware.system import wrongly_joined
 from rooflint.hardware.vocabulary import near_ids
 
 PACKAGED = Path(__file__).parents[1] / "specs"
@@ -67,6 +68,11 @@ class Registry:
         return self.files_of("hardware")
 
     @cached_property
+    def system_files(self) -> Mapping[str, Path]:
+        """Files of systems by id. Raises InputError for an id that two files of one root claim."""
+        return self.files_of("systems")
+
+    @cached_property
     def architecture_files(self) -> Mapping[str, Path]:
         """Architecture files by id. Raises InputError for an id that two files of one root claim."""
         return self.files_of("architectures")
@@ -87,12 +93,18 @@ class Registry:
         """Ids of all devices, or of those that one root defines."""
         return list(self.files) if root is None else sorted(_ids_below(root / "hardware"))
 
+    def system_ids(self, root: Path) -> list[str]:
+        """Ids of the systems that one root defines."""
+        return sorted(_ids_below(root / "systems"))
+
     @memoised
     def get(self, device: str) -> Hardware:
-        """The device of exactly that id. Raises UnknownDeviceError or InputError."""
-        if device not in self.files:
-            raise UnknownDeviceError(f"unknown device '{device}'{_nearest(device, self.files)}")
-        return self._load(device, self.files[device])
+        """The device or system of exactly that id. Raises UnknownDeviceError or InputError."""
+        if device in self.files:
+            return self._load(device, self.files[device])
+        if device in self.system_files:
+            return self._system(device, self.system_files[device])
+        raise UnknownDeviceError(f"unknown device '{device}'{_nearest(device, self.files)}")
 
     def readable(self) -> Iterator[Hardware]:
         """Every device that can be read; none where a file name is not an id."""
@@ -129,11 +141,19 @@ class Registry:
         """Devices that hold a fact: their own, at an operating point, or by architecture; unreadable ones hold none."""
         return [hardware.id for hardware in self._by_file.get(fact.file, ()) if _holds(hardware, fact)]
 
+    def readable_systems(self) -> Iterator[Hardware]:
+        """Every system that can be read; none where a file name is not an id."""
+        try:
+            names = list(self.system_files)
+        except InputError:
+            return
+        yield from (system for name in names if (system := self._readable(name)))
+
     @cached_property
     def _by_file(self) -> Mapping[Path, list[Hardware]]:
-        """Devices that can be read by the files that their facts stand in."""
+        """Devices and systems that can be read by the files that their facts stand in."""
         found: dict[Path, list[Hardware]] = {}
-        for hardware in self.readable():
+        for hardware in (*self.readable(), *self.readable_systems()):
             found.setdefault(hardware.file, []).append(hardware)
             if hardware.architecture:
                 found.setdefault(self.architecture_files[hardware.architecture], []).append(hardware)
@@ -152,7 +172,9 @@ class Registry:
         return any(self._is_incomplete(without.get(device), fact) for device in holders)
 
     def _is_incomplete(self, hardware: Hardware, fact: Fact) -> bool:
-        """Whether a device is refused; a section whose last fact is gone is not declared either."""
+        """Whether a device or system is refused; a section whose last fact is gone is not declared either."""
+        if hardware.joined:
+            return True  # all that a system states is needed
         document, spec = read_spec(hardware.file, HardwareSpec, self.texts.get(hardware.file))
         base = self._base(spec, document)
         gone, declared = ".".join(fact.path.split(".")[:2]), _declared((base.spec, spec) if base else (spec,))
@@ -221,6 +243,29 @@ class Registry:
         """Path and text of an architecture's file; empty for none. Raises InputError where it cannot be read."""
         file = self.architecture_files.get(architecture or "")
         return (str(file), self.texts.get(file) or read_text(file)) if file else ("", "")
+
+    def _system(self, name: str, file: Path) -> Hardware:
+        document, spec = read_spec(file, SystemSpec, self.texts.get(file))
+        found = Hardware(
+            id=name,
+            name=spec.name,
+            kind=SYSTEM,
+            scope=SYSTEM,
+            file=document.file,
+            facts=flatten(spec, document),
+            aliases=tuple(spec.aliases),
+            sources=sources_of(spec),
+            notes=spec.notes,
+            joined=Joined(spec.device, spec.link, spec.topology),
+        )
+        if problems := list(wrongly_joined(found, self._device_of(found), document)):
+            raise InputError(problems)
+        return found
+
+    def _device_of(self, system: Hardware) -> Hardware | None:
+        """The device of a system; None where there is none of that id."""
+        assert system.joined
+        return self.get(system.joined.device) if system.joined.device in self.files else None
 
     def _read(self, device: str, file: Path) -> Hardware:
         document, spec = read_spec(file, HardwareSpec, self.texts.get(file))

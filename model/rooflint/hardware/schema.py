@@ -324,6 +324,33 @@ class HardwareSpec(SharedSpec):
     operating_points: dict[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_]*$")], dict[str, Any]] = {}
 
 
+class SwitchesSpec(Strict):
+    """Switches that join the devices of a system: so many, each with so many ports for links of the device."""
+
+    count: Count  # type: ignore[valid-type]
+    ports: Count  # type: ignore[valid-type]
+
+
+class CardSpec(Strict):
+    """Network cards of a system that join it to others: so many in all, each at a rate in either direction."""
+
+    count: Count  # type: ignore[valid-type]
+    rate: LinkRate  # type: ignore[valid-type]
+
+
+class SystemSpec(SourcedSpec):
+    """specs/systems/<vendor>/<name>.yaml: devices of one kind and how they are joined. Bandwidths are derived."""
+
+    aliases: list[Text] = []
+    device: Id
+    link: Word
+    topology: Literal["switch", "mesh", "torus", "host"]
+    devices: Count | None = None  # type: ignore[valid-type]
+    axes: dict[Word, Count] = {}  # type: ignore[valid-type]
+    switches: SwitchesSpec | None = None
+    nics: dict[Word, CardSpec] = {}
+
+
 #: Dotted path of a fact, with `*` for a free word, → its kind. One table for overrides, replays and variants.
 READERS: dict[str, FactKind] = {}
 
@@ -357,6 +384,9 @@ def _annotated(annotation: Any, metadata: list[Any], path: str) -> Iterator[tupl
 
 
 READERS.update(readers(HardwareSpec))
+
+SYSTEM_READERS: Mapping[str, FactKind] = readers(SystemSpec)
+"""The same of systems, which have no operating points and no variants."""
 
 
 def kind_of(path: str, among: Mapping[str, FactKind] = READERS) -> FactKind | None:

@@ -60,6 +60,77 @@ def test_a_link_is_counted_in_both_directions_or_in_one(linked, one, paths):
     assert one("link: ring one-way, expect: 150 GB/s").outcome == "pass"
 
 
+BOX = """\
+name: Acme box
+device: acme/k1
+link: ring
+topology: mesh
+sources: {brief: {document: Acme box brief, grade: read}}
+devices: [4, brief, p. 1]
+nics: {eth: {count: [2, brief, p. 2], rate: [100 Gbit/s, brief, p. 2]}}
+"""
+
+
+@pytest.fixture
+def boxed(linked, claims):
+    """`boxed(line)`: the verdict on a claim about acme/box, four acme/k1 with two links to each other one."""
+    linked.write("specs/systems/acme/box.yaml", BOX)
+    return lambda line: claims(line, head="hardware: acme/box\n")[0]
+
+
+@pytest.mark.parametrize(
+    ("claim", "formula"),
+    [
+        ("link: ring, expect: 1200 GB/s", "4 devices × 6 ring × 25 GB/s × 2 directions"),
+        ("link: ring one-way, per: device, expect: 150 GB/s", "6 ring × 25 GB/s × 1 direction"),
+        ("link: ring pair one-way, expect: 50.0 GB/s", "6 ring × 25 GB/s × 1 direction × 1/3 (others)"),
+        # two devices of a half, two of the other, 50 GB/s for each pair
+        (
+            "link: ring bisection one-way, expect: 200 GB/s",
+            "4 devices × 1/2 × 2 in the other half × 6 ring × 25 GB/s × 1 direction × 1/3 (others)",
+        ),
+        ("link: eth one-way, expect: 200 Gbit/s", "2 eth × 100 Gbit/s × 1 direction"),
+        ("link: eth one-way, per: device, expect: 50.0 Gbit/s", "2 eth × 100 Gbit/s × 1 direction × 1/4 devices"),
+        ("bandwidth: hbm, expect: 1024 GB/s", "4 devices × 1024 bit × 2 Gbit/s × 1/8 B/bit"),
+        ("bandwidth: hbm, per: device, expect: 256 GB/s", "1024 bit × 2 Gbit/s × 1/8 B/bit"),
+    ],
+)
+def test_a_claim_about_a_system_is_about_all_of_its_devices(boxed, claim, formula):
+    verdict = boxed(claim)
+    assert (verdict.outcome, verdict.obtained.formula) == ("pass", formula)
+
+
+@pytest.mark.parametrize(
+    ("claim", "ratio", "text"),
+    [
+        (
+            "link: ring, expect: 300 GB/s",
+            "4",
+            "one device is expected, all of the system are counted ('per: device' is one)",
+        ),
+        (
+            "link: eth one-way, per: device, expect: 200 Gbit/s",
+            "1/4",
+            "all devices of the system are expected, one is counted",
+        ),
+        ("link: ring one-way, expect: 1200 GB/s", "1/2", ""),
+    ],
+)
+def test_a_figure_of_one_device_for_that_of_all_is_named(boxed, claim, ratio, text):
+    verdict = boxed(claim)
+    assert (verdict.outcome, verdict.ratio_text) == ("fail", ratio)
+    assert not text or verdict.causes[0].text == text
+
+
+def test_parts_of_a_system_are_refused_of_a_device(linked, one, boxed, refusal):
+    assert one("link: ring bisection, expect: 1.00 GB/s").reason == (
+        "acme/k1 is a device; want a system for 'ring bisection'"
+    )
+    assert boxed("link: ring switch, expect: 1.00 GB/s").reason == "acme/box has no switches"
+    assert boxed("link: ring, per: gcd, expect: 1.00 GB/s").reason == "acme/box has no parts named 'gcd' (has: device)"
+    assert "of a system one of bisection, pair, switch, switches" in refusal("link: ring sideways, expect: 1.00 GB/s")
+
+
 @pytest.mark.parametrize(
     ("wrong", "text"),
     [

@@ -281,7 +281,7 @@ def test_a_slipped_fact_stays_where_it_was_and_says_what_a_file_would_say(shelf)
 
 
 def shipped():
-    for name in REGISTRY.ids():
+    for name in (*REGISTRY.ids(), *REGISTRY.system_files):
         device = REGISTRY.get(name)
         points = (fact for overlay in device.operating_points.values() for fact in overlay.values())
         yield from ((fact, device) for fact in (*device.facts.values(), *points) if fact.file == device.file)

@@ -2,7 +2,7 @@
 
 import re
 
-from pytest_rooflint.claims.obtained import one_fact, per_part, product, quotient
+from pytest_rooflint.claims.obtained import of_system, one_fact, per_part, product, quotient, together
 from pytest_rooflint.golden import kinds
 from pytest_rooflint.golden.kinds import Claim, ClaimError, Context, Kind, Obtained
 from rooflint.base.facts import Fact, Factor, Ladder
@@ -20,12 +20,13 @@ def check_peak(claim: Claim) -> None:
 
 
 def obtain_peak(claim: Claim, context: Context) -> Obtained:
-    """Derive the peak of each unit and add them up. [op/s]"""
-    hardware = context.device(claim)
+    """Derive the peak of each unit and add them up, of all devices of a system. [op/s]"""
+    hardware, system = of_system(claim, context)
     sparse = bool(claim.option("sparse"))
     named = kinds.terms(claim.subject)
     units = [(hardware.unit(unit), precision) for unit, precision in named]
-    ladders = [per_part(unit.derivation(precision, sparse=sparse), claim, hardware) for unit, precision in units]
+    peaks = [unit.derivation(precision, sparse=sparse) for unit, precision in units]
+    ladders = [together(peak, claim, hardware, system) for peak in peaks]
     single = len(ladders) == 1
     unit, precision = named[0]
     return Obtained(

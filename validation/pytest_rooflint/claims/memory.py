@@ -1,18 +1,21 @@
 """Claims about memories, links and storage: bandwidth, capacity, and the bits of an element."""
 
-from pytest_rooflint.claims.obtained import one_fact, per_part, product
+from pytest_rooflint.claims.obtained import network_of, of_system, one_fact, product, together
 from pytest_rooflint.golden.kinds import PER, Claim, ClaimError, Context, Kind, Obtained, check_precision
+from rooflint.base.facts import Ladder
 from rooflint.base.precision import precision
 from rooflint.base.units import BYTES, BYTES_PER_S, format_number
-from rooflint.hardware.device import DIRECTIONS
+from rooflint.hardware.device import DIRECTIONS, Hardware, UnsupportedError
+from rooflint.hardware.system import System
 
 # ---- `bandwidth: hbm3`
 
 
 def obtain_bandwidth(claim: Claim, context: Context) -> Obtained:
-    """Derive the bandwidth, of one part where the claim says `per:`. [B/s]"""
-    hardware = context.device(claim)
-    return product(per_part(hardware.memory(claim.subject).derivation(), claim, hardware), BYTES_PER_S, hardware)
+    """Derive the bandwidth: of all devices of a system, of one part where the claim says `per:`. [B/s]"""
+    hardware, system = of_system(claim, context)
+    ladder = hardware.memory(claim.subject).derivation()
+    return product(together(ladder, claim, hardware, system), BYTES_PER_S, hardware)
 
 
 BANDWIDTH = Kind("bandwidth", "the bandwidth of a memory: bus × pin rate", obtain_bandwidth, BYTES_PER_S, options=PER)
@@ -21,32 +24,60 @@ BANDWIDTH = Kind("bandwidth", "the bandwidth of a memory: bus × pin rate", obta
 
 
 def obtain_capacity(claim: Claim, context: Context) -> Obtained:
-    """The capacity, of one part where the claim says `per:`. [B]"""
-    hardware = context.device(claim)
+    """The capacity: of all devices of a system, of one part where the claim says `per:`. [B]"""
+    hardware, system = of_system(claim, context)
     cache = hardware.caches.get(claim.subject)
     fact = cache or hardware.memory(claim.subject).fact("capacity")
-    return product(per_part(one_fact("capacity", fact), claim, hardware), BYTES, hardware)
+    return product(together(one_fact("capacity", fact), claim, hardware, system), BYTES, hardware)
 
 
 CAPACITY = Kind("capacity", "the size of a memory or a cache", obtain_capacity, BYTES, options=PER)
 
-# ---- `link: nvlink`, `link: nvlink one-way`
+# ---- `link: nvlink`, `link: nvlink one-way`, and of a system `link: nvlink bisection`
 
 ONE_WAY = "one-way"
 
+PARTS = {"bisection": System.bisection, "pair": System.pair, "switch": System.switch, "switches": System.switches}
+"""What can be claimed of the links of a system besides all of them."""
+
 
 def check_link(claim: Claim) -> None:
-    """Refuse further words than `one-way`. Raises ClaimError."""
-    words = claim.subject.split()
-    if len(words) != 1 and words[1:] != [ONE_WAY]:
-        raise ClaimError(f"want a link such as 'nvlink', or 'nvlink {ONE_WAY}', found '{claim.subject}'")
+    """Refuse other words than a part of a system and `one-way`. Raises ClaimError."""
+    words = claim.subject.split()[1:]
+    if words[-1:] == [ONE_WAY]:
+        words.pop()
+    if not claim.subject or len(words) > 1 or not PARTS.keys() >= set(words):
+        parts = ", ".join(PARTS)
+        raise ClaimError(
+            f"want a link such as 'nvlink', or 'nvlink {ONE_WAY}', of a system one of {parts} between them, "
+            f"found '{claim.subject}'"
+        )
 
 
 def obtain_link(claim: Claim, context: Context) -> Obtained:
-    """Derive the bandwidth of all links of a kind, both directions together unless the claim says `one-way`. [B/s]"""
-    hardware = context.device(claim)
-    name, *one_way = claim.subject.split()
-    return product(hardware.link(name).derivation(1 if one_way else DIRECTIONS), BYTES_PER_S, hardware)
+    """Derive the bandwidth of all links of a kind, both directions together unless the claim says `one-way`. [B/s]
+
+    Of a system: of all devices, of a part of PARTS, or of its network cards.
+    """
+    hardware, system = of_system(claim, context)
+    name, *words = claim.subject.split()
+    directions = 1 if ONE_WAY in words else DIRECTIONS
+    return product(_link(claim, name, words, directions, hardware, system), BYTES_PER_S, hardware)
+
+
+def _link(
+    claim: Claim, name: str, words: list[str], directions: int, hardware: Hardware, system: System | None
+) -> Ladder:
+    part = next((PARTS[word] for word in words if word in PARTS), None)
+    if system is None:
+        if part:
+            raise UnsupportedError(f"{hardware.id} is a device; want a system for '{claim.subject}'")
+        return together(hardware.link(name).derivation(directions), claim, hardware, None)
+    if name != system.joined.link:
+        return network_of(claim, name, directions, system)
+    if part:
+        return part(system, directions)
+    return together(system.link.derivation(directions), claim, hardware, system)
 
 
 LINK = Kind(
@@ -54,6 +85,7 @@ LINK = Kind(
     "the bandwidth of the links to other devices: links × rate × 2 directions",
     obtain_link,
     BYTES_PER_S,
+    options=PER,
     check=check_link,
 )
 

@@ -2,10 +2,12 @@
 
 from typing import Any
 
-from pytest_rooflint.golden.kinds import Claim, ClaimError, Obtained, check_flag
+from pytest_rooflint.golden.kinds import Claim, ClaimError, Context, Obtained, check_flag
 from rooflint.base.facts import Fact, Factor, Ladder
 from rooflint.base.units import Dimension
 from rooflint.hardware.device import Hardware, UnsupportedError
+from rooflint.hardware.names import system_of
+from rooflint.hardware.system import System
 
 REFUTED: dict[str, dict[str, Any]] = {"refuted": {"type": "boolean", "description": "the order must not hold"}}
 
@@ -28,6 +30,36 @@ def per_part(ladder: Ladder, claim: Claim, hardware: Hardware) -> Ladder:
         having = [path.removeprefix("parts.") for path in hardware.facts if path.startswith("parts.")]
         raise UnsupportedError(f"{hardware.id} has no parts named '{part}' (has: {', '.join(having) or 'none'})")
     return ladder.times(Factor("parts", 1 / fact.value, f"1/{fact.display} ({part})", fact, inverse=True))
+
+
+def together(ladder: Ladder, claim: Claim, hardware: Hardware, system: System | None) -> Ladder:
+    """The derivation of one device, for all devices of a system, or as `per_part` says."""
+    if system is None:
+        return per_part(ladder, claim, hardware)
+    return ladder if _per_device(claim, system) else system.devices().times(*ladder.factors)
+
+
+def _per_device(claim: Claim, system: System) -> bool:
+    """Whether a claim about a system is about one of its devices. Raises UnsupportedError for another part."""
+    part = claim.option("per")
+    if part not in (None, "device"):
+        raise UnsupportedError(f"{system.id} has no parts named '{part}' (has: device)")
+    return part is not None
+
+
+def network_of(claim: Claim, name: str, directions: int, system: System) -> Ladder:
+    """The bandwidth of the network cards of a system, or of one device's share. Raises UnsupportedError."""
+    whole = system.network(name, directions)
+    return system.per_device(whole) if _per_device(claim, system) else whole
+
+
+def of_system(claim: Claim, context: Context) -> tuple[Hardware, System | None]:
+    """The device that a claim is about, and the system of such devices where it is about one."""
+    hardware = context.device(claim)
+    if hardware.joined is None:
+        return hardware, None
+    system = system_of(context.registry, hardware)
+    return system.device, system
 
 
 def product(

@@ -20,7 +20,7 @@ from rooflint.base.errors import shown
 from rooflint.base.files import write_atomically
 from rooflint.coefficients.schema import CircuitsSpec, EventsSpec, LaunchesSpec, MemoryEnergySpec, ProcessSpec
 from rooflint.cost.schema import GridSpec, PricesSpec
-from rooflint.hardware.schema import ArchitectureSpec, HardwareSpec
+from rooflint.hardware.schema import ArchitectureSpec, HardwareSpec, SystemSpec
 from rooflint.kernels.constants import SiliconOpsSpec, SiliconSpec
 from rooflint.kernels.device_calibration import DeviceCalibrationSpec
 from rooflint.workloads.networks import NetworkSpec
@@ -38,6 +38,7 @@ _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _MODEL: Mapping[str, type[BaseModel]] = {
     "hardware": HardwareSpec,
     "architecture": ArchitectureSpec,
+    "system": SystemSpec,
     "process": ProcessSpec,
     "memory": MemoryEnergySpec,
     "circuits": CircuitsSpec,

@@ -16,12 +16,13 @@ from rooflint.base.facts import Fact, leading_number
 from rooflint.base.units import BYTES, BYTES_PER_S, HERTZ, OPS_PER_MAC, SECONDS, WATTS, format_number
 from rooflint.hardware.device import ComputeUnit, Facts, Hardware, Memory
 from rooflint.hardware.registry import Registry
-from rooflint.hardware.schema import RawFact, reader_of
+from rooflint.hardware.schema import SYSTEM_READERS, FactKind, RawFact, kind_of
 
 #: Facts that are figures themselves, by the first part of their path.
 _FIGURES = {
     *("tdp", "powers", "parts", "clocks", "caches", "launch_overhead", "full_die", "dies", "process"),
     *("resident_warps", "warp_threads", "warp_schedulers", "special_function_units"),
+    *("devices", "axes", "switches", "nics"),
 }
 
 
@@ -72,6 +73,7 @@ OPERATORS: dict[str, str] = {
     "memory-clock": "the clock of a memory is used as its data rate",
     "bits-bytes": "bits are taken for bytes, or bytes for bits",
     "direction": "a link is counted in one direction, or twice in both",
+    "per-device": "what all devices of a system have is taken for one device, or the reverse",
     "si-iec": "GB is written where GiB is meant, or the reverse",
     "other-precision": "the rate of another precision of the same unit",
     "counted-twice": "a rate holds its whole group and is multiplied by the units of the group again",
@@ -133,7 +135,7 @@ def mutations(fact: Fact, hardware: Hardware, registry: Registry) -> Mutations:
     accepted: dict[str, Mutation] = {}
     refused: dict[str, str] = {}
     for name, text, value in sorted(_attempts(fact, hardware, registry), key=lambda one: _RANK[one[0]]):
-        mutated = _reread(fact, value)
+        mutated = _reread(fact, value, of_system=hardware.joined is not None)
         if mutated is None:
             refused.setdefault(value, name)
         elif not math.isclose(mutated.value, fact.value, rel_tol=SAME):
@@ -147,16 +149,21 @@ def mutations(fact: Fact, hardware: Hardware, registry: Registry) -> Mutations:
 
 
 _RANK = {name: rank for rank, name in enumerate(OPERATORS)}
-_reader = cache(reader_of)
+_kind_of = cache(kind_of)
 
 
-def _reread(fact: Fact, value: str) -> Fact | None:
+@cache
+def _kind_of_system(path: str) -> FactKind | None:
+    return kind_of(path, SYSTEM_READERS)
+
+
+def _reread(fact: Fact, value: str, *, of_system: bool) -> Fact | None:
     """The fact as read from a file; None for what the schema refuses."""
-    reader = _reader(fact.path)
-    if reader is None:
+    kind = _kind_of_system(fact.path) if of_system else _kind_of(fact.path)
+    if kind is None:
         return None
     try:
-        raw: RawFact = reader([value, fact.source.key, fact.where])
+        raw: RawFact = kind.read([value, fact.source.key, fact.where])
     except ValueError:  # PydanticCustomError is one
         return None
     return replace(fact, quantity=raw.quantity)
@@ -187,9 +194,11 @@ def times(fact: Fact, factor: float) -> str:
 def _conventions(fact: Fact, hardware: Hardware) -> Iterator[_Attempt]:
     if fact.path.split(".")[-1] == "pin_rate":
         yield "memory-clock", "the memory clock is used as the data rate", times(fact, 1 / 2)
-    if fact.path.startswith("links.") and fact.path.endswith(".rate"):
+    if fact.path.startswith(("links.", "nics.")) and fact.path.endswith(".rate"):
         yield "direction", "both directions of a link are taken for one", times(fact, 2)
         yield "direction", "half of one direction is taken", times(fact, 1 / 2)
+    if hardware.joined:
+        yield from _per_device(fact, hardware)
     if _is_rate(fact):
         yield from _rate_conventions(fact, hardware)
     if fact.quantity.dimension in (BYTES, BYTES_PER_S):
@@ -215,6 +224,14 @@ def _rate_conventions(fact: Fact, hardware: Hardware) -> Iterator[_Attempt]:
     group = hardware.facts.get(f"units.{unit}.per_group")
     if group and group.value > 1:
         yield "counted-twice", f"the rate of a group, its {group.display} units together", times(fact, group.value)
+
+
+def _per_device(fact: Fact, hardware: Hardware) -> Iterator[_Attempt]:
+    """Network cards of a device for those of all of them, and back; links of a device for those of all devices."""
+    devices = math.prod(one.value for path, one in hardware.facts.items() if path == "devices" or path[:5] == "axes.")
+    if fact.path.startswith("nics.") and devices > 1:
+        yield "per-device", "what one device has is taken for all of them", times(fact, 1 / devices)
+        yield "per-device", "what all devices have is taken for each of them", times(fact, devices)
 
 
 def _binary(fact: Fact) -> Iterator[_Attempt]:

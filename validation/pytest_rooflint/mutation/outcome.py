@@ -107,8 +107,8 @@ def _mutations(fact: Fact, subject: Subject, registry: Registry) -> Mutations:
 
 
 def subjects(suite: Suite) -> Iterator[Subject]:
-    """Devices, architectures and tables whose files lie in the configured roots."""
-    yield from (subject_of(("device", device), suite) for device in suite.devices())
+    """Devices, systems, architectures and tables whose files lie in the configured roots."""
+    yield from (subject_of(("device", device), suite) for device in (*suite.devices(), *suite.systems()))
     for name, file in suite.registry.architecture_files.items():
         if suite.is_own(file):
             yield subject_of(("architecture", name), suite)
@@ -368,7 +368,7 @@ def kind_of(subject: Subject, fact: Fact) -> str:
         return _TABLES[subject.id.partition("/")[0]]
     if first == "units":
         return _OF_UNITS.get(rest[1], "count")
-    if first == "links":
+    if first in ("links", "nics"):
         return "link"
     if first == "memories":
         return "capacity" if rest[1] == "capacity" else "bandwidth"

@@ -14,6 +14,7 @@ from pytest_rooflint.mutation.outcome import Group, Mutant, Outcome, Subject, ki
 from pytest_rooflint.mutation.unguarded import Name
 from rooflint.base.errors import shown
 from rooflint.base.facts import Fact, Place
+from rooflint.hardware.device import Joined
 from rooflint_report import differences as records
 from rooflint_report.verdicts import Record
 
@@ -161,6 +162,8 @@ def _claim(subject: Subject, fact: Fact) -> str | None:
     section, *rest = fact.path.split(".")
     if section == "units":
         return _of_unit(subject, *rest)
+    if subject.hardware.joined:
+        return _of_system(subject.hardware.joined, section, rest)
     if section in ("full_die", "dies"):
         counted = (path.removeprefix("full_die.") for path in subject.hardware.facts if path.startswith("full_die."))
         return f"full_die: {rest[0] if rest else next(counted, 'SM')}"
@@ -175,6 +178,14 @@ def _claim(subject: Subject, fact: Fact) -> str | None:
         "powers": f"tdp: {name}",
         "parts": f"a peak, count or capacity per {name}",
     }.get(section)
+
+
+def _of_system(joined: Joined, section: str, rest: Sequence[str]) -> str:
+    if section == "nics":
+        return f"link: {rest[0]}"
+    return (
+        f"link: {joined.link} {'switch' if rest == ['ports'] else 'switches' if section == 'switches' else ''}".rstrip()
+    )
 
 
 def _of_unit(subject: Subject, name: str, field: str, precision: str | None = None) -> str:

@@ -130,9 +130,9 @@ class Store:
 
     @cached_property
     def _statements(self) -> Mapping[Place, str]:
-        """What the facts of all devices and architectures that can be read say; those of other files are common."""
+        """What the facts of all hardware that can be read say; those of other files are common."""
         registry, found = self.suite.registry, dict[Place, str]()
-        read = [*registry.readable()]
+        read = [*registry.readable(), *registry.readable_systems()]
         for name in registry.architecture_files:
             with suppress(RooflintError):
                 read.append(registry.architecture(name).as_hardware())
@@ -169,6 +169,8 @@ class Store:
         if section == "device" and named in registry.files:
             yield registry.files[named]
             section, named = "architecture", registry.get(named).architecture or ""
+        elif section == "device":
+            yield from (file for name, file in registry.system_files.items() if name == named)
         if section == "architecture" and named in registry.architecture_files:
             yield registry.architecture_files[named]
 
@@ -176,10 +178,11 @@ class Store:
     def _common(self) -> str:
         """Ids of all devices, and every file that claims may read besides golden files and devices."""
         registry = self.suite.registry
-        named = {*self.suite.files, *registry.files.values(), *registry.architecture_files.values()}
+        listed = registry.files, registry.system_files, registry.architecture_files
+        named = {*self.suite.files, *(file for files in listed for file in files.values())}
         roots = (*self.suite.golden_roots, *registry.roots)
         others = {file for root in roots for file in root.rglob("*") if file.suffix in store.READ} - named
-        return digest_of([*registry.files, *registry.architecture_files, *self._contents(others)])
+        return digest_of([*(name for files in listed for name in files), *self._contents(others)])
 
     def _contents(self, files: Iterable[Path]) -> Iterator[str]:
         for file in sorted(files):

@@ -175,6 +175,13 @@ class Suite:
         except InputError:
             return []
 
+    def systems(self) -> list[str]:
+        """Ids of the systems in the configured folders; none where a file name is not an id."""
+        try:
+            return sorted({system for root in self.spec_roots for system in self.registry.system_ids(root)})
+        except InputError:
+            return []
+
     def readable(self) -> Iterator[Hardware]:
         """The devices in the configured folders, or all where none are configured.
 
@@ -185,7 +192,8 @@ class Suite:
     def reported(self) -> Iterator[Hardware]:
         """The devices that a report is about: those in the configured folders, and those that claims are about."""
         named = {claim.hardware for claim in self.claims() if claim.hardware}
-        yield from self._read_of(sorted({*self.devices(), *named}))
+        found = self._read_of(sorted({*self.devices(), *named}))
+        yield from (hardware for hardware in found if not hardware.joined)
 
     def _read_of(self, devices: Iterable[str]) -> Iterator[Hardware]:
         for device in devices:

@@ -52,9 +52,10 @@ def _root_problems(suite: Suite) -> Iterator[Problem]:
         ids = suite.registry.ids(root)
         if not ids:
             yield Problem(root, 1, "a configured specs folder must have a device below hardware/")
-        for device in ids:
+        for device in (*ids, *suite.registry.system_ids(root)):
             if device in seen:
-                yield Problem(suite.registry.files[device], 1, f"{device} is also defined in {shown(seen[device])}")
+                files = {**suite.registry.system_files, **suite.registry.files}
+                yield Problem(files[device], 1, f"{device} is also defined in {shown(seen[device])}")
             seen.setdefault(device, root)
         for file in sorted((root / "workloads").rglob("*.yaml")):
             yield from _refused(tables.read_table, file)
@@ -84,7 +85,7 @@ def _spec_problems(suite: Suite) -> Iterator[Problem]:
     for name, file in registry.architecture_files.items():
         if suite.is_own(file):
             yield from _refused(registry.architecture, name)
-    for device in suite.devices():
+    for device in (*suite.devices(), *suite.systems()):
         yield from _refused(registry.get, device)
     coefficients, prices, grid = Coefficients(registry), Prices(registry).layered, Grid(registry).layered
     reading = ((coefficients.files, coefficients.check), (prices.files, prices.read), (grid.files, grid.read))
@@ -119,10 +120,11 @@ def _uncovered(suite: Suite, claims: tuple[Claim, ...]) -> Iterator[Problem]:
 
 def _unclaimed(suite: Suite, claims: Iterable[Claim]) -> Iterator[Problem]:
     claimed = _claimed(claims)
-    for device in suite.devices():
+    files = {**suite.registry.system_files, **suite.registry.files}
+    for device in (*suite.devices(), *suite.systems()):
         if device not in claimed:
             message = f"{device} has no claim in any golden file; add one, or its spec is never tested"
-            yield Problem(suite.registry.files[device], 1, message)
+            yield Problem(files[device], 1, message)
 
 
 def _claimed(claims: Iterable[Claim]) -> set[str | None]:
