@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from pytest_rooflint.recordings import runs
+from pytest_rooflint.recordings import network_runs, runs
 from pytest_rooflint.recordings.account import share
+from pytest_rooflint.recordings.bounds import table_of
 from pytest_rooflint.recordings.files import identified
 from pytest_rooflint.recordings.laws import LAWS, LawContext, findings
 from pytest_rooflint.recordings.row import RecordedFile, Row
@@ -56,7 +57,9 @@ def asked(watcher):
     """What laws may know, and None where the registry has no device of exactly this name."""
     registry = Registry()
     found = identified(watcher.machine({}), registry)
-    return found and LawContext(found, registry, lambda name, batch: tabled(name).at_batch(batch))
+    return found and LawContext(
+        found, registry, lambda one: table_of(one, lambda name, batch: tabled(name).at_batch(batch))
+    )
 
 
 @pytest.fixture(scope="session")
@@ -161,6 +164,6 @@ def test_a_network_takes_no_less_than_its_roofline(name, batch, device, timed, h
     if not products.has_torch():
         pytest.skip(runs.NO_TORCH)
     setting = network.Setting(precision="fp32", device=device, batch=batch)
-    module, shape, macs = runs.vision_network(name, batch)
-    call = network.prepared(module, shape, setting)
-    holds(timed(network.subject(name, macs, setting), call), "latency >= roofline", "macs = op table")
+    model = network_runs.model(name, batch, network_runs.Sweep((name,)))
+    call = network.prepared(model, setting)
+    holds(timed(network.subject(model, setting), call), "latency >= roofline", "macs = op table")

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 import torch
 
+from rooflint_measure.record import Unavailable
 from rooflint_measure.sensors.observer import observer
 from rooflint_measure.stopwatches import network, products, stream
 from rooflint_measure.stopwatches.gemm import NotMeasuredError
-from rooflint_measure.stopwatches.network import Setting, prepared
+from rooflint_measure.stopwatches.network import Model, Setting, prepared
 from rooflint_measure.stopwatches.products import kernels
 from rooflint_measure.stopwatches.timing import Plan
 
@@ -83,10 +84,14 @@ def small():
     return torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.Dropout(0.9))
 
 
+def model(*shape, name="small", make=small):
+    return Model(name, make, (torch.randn(shape),), 100)
+
+
 @pytest.mark.parametrize("channels_last", [False, True])
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "fp64"])
 def test_a_network_runs_in_its_precision_without_training(precision, channels_last):
-    call = prepared(small, (2, 3, 8, 8), Setting(2, precision, channels_last=channels_last))
+    call = prepared(model(2, 3, 8, 8), Setting(2, precision, channels_last=channels_last))
     first, second = call(), call()
     assert first.shape == (2, 4, 6, 6)
     assert first.dtype == getattr(torch, network.DTYPES[precision])
@@ -97,14 +102,79 @@ def test_a_network_runs_in_its_precision_without_training(precision, channels_la
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        (Setting(precision="int8"), "int8 would be another network"),
+        (Setting(precision="int8"), "has no linear layer, which is what torch quantizes dynamically"),
+        (Setting(precision="int4"), "weights of 4 bit need torchao"),
         (Setting(graph=True), "graphs are replayed on CUDA devices only"),
         (Setting(precision="tf32"), "a CPU has no tf32"),
     ],
 )
 def test_what_a_cpu_cannot_is_refused_with_the_reason(setting, message):
     with pytest.raises(NotMeasuredError, match=message):
-        prepared(small, (1, 3, 8, 8), setting)
+        prepared(model(1, 3, 8, 8), setting)
+
+
+def ids(count=5):
+    """A network of ids and of a mask, as a language model has them."""
+    return torch.nn.Embedding(count, 4)
+
+
+def test_ids_stay_whole_numbers_and_named_inputs_get_there():
+    class Scaled(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table = ids()
+
+        def forward(self, tokens, *, by):
+            return self.table(tokens) * by
+
+    given = Model("ids", Scaled, (torch.tensor([[0, 4]]),), 1, {"by": torch.tensor([2.0])})
+    found = prepared(given, Setting(precision="bf16"))()
+    assert (found.shape, found.dtype) == ((1, 2, 4), torch.bfloat16)
+    assert network._shapes(given) == "1x2, 1"
+
+
+def test_channels_last_is_refused_for_what_is_no_picture():
+    with pytest.raises(NotMeasuredError, match="want an input of four axes"):
+        prepared(Model("ids", ids, (torch.tensor([[0]]),), 1), Setting(channels_last=True))
+
+
+def test_linear_layers_are_quantized_to_int8():
+    made = []
+
+    def linear():
+        made.append(torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU()))
+        return made[-1]
+
+    given = torch.randn(3, 64)
+    found = prepared(Model("linear", linear, (given,), 1), Setting(precision="int8"))()
+    exact = made[0](given)
+    assert found.dtype == torch.float32
+    error = (found - exact).abs().max() / exact.abs().max()
+    assert 0 < error < 0.05  # 8 bit on both sides
+
+
+def test_attention_runs_in_the_backend_that_was_asked_for():
+    class Attention(torch.nn.Module):
+        def forward(self, x):
+            self.seen = (torch.backends.cuda.math_sdp_enabled(), torch.backends.cuda.flash_sdp_enabled())
+            return torch.nn.functional.scaled_dot_product_attention(x, x, x)
+
+    module = Attention()
+    given = Model("attention", lambda: module, (torch.randn(1, 2, 8, 4),), 1)
+    plan = Plan(sample_s=0.0, samples=2, warm_up_s=0.0, limit_s=0.1, least=1)
+    network.measured(given, Setting(attention="math"), observer=observer(), plan=plan)
+    assert module.seen == (True, False)
+    assert torch.backends.cuda.flash_sdp_enabled()  # switched back
+
+
+def test_a_measurement_has_bytes_memory_and_items():
+    given = Model("small", small, (torch.randn(2, 3, 8, 8),), 100, bytes_of=lambda precision: 1e6)
+    plan = Plan(sample_s=0.0, samples=2, warm_up_s=0.0, limit_s=0.1, least=1)
+    found = network.measured(given, Setting(batch=2), observer=observer(), plan=plan)
+    assert found.bytes_per_s == pytest.approx(1e6 / found.samples.best_s)
+    assert found.items_per_s == pytest.approx(2 / found.samples.median_s)
+    if not isinstance(found.memory, Unavailable):
+        assert found.memory.peak_bytes > 50e6  # torch alone is larger
 
 
 @pytest.mark.parametrize(("precision", "rounded"), [("tf32", True), ("fp32", False)])
@@ -135,10 +205,10 @@ def test_a_flush_writes_twice_the_cache():
 def test_a_meter_is_not_asked_where_it_would_count_the_flushes():
     setting = Setting(flush_bytes=2**20)
     plan = Plan(sample_s=0.0, samples=2, warm_up_s=0.0, limit_s=0.1, least=1)
-    found = network.measured("small", small, (1, 3, 8, 8), 100, setting, observer=observer(), plan=plan, energy_s=1)
+    found = network.measured(model(1, 3, 8, 8), setting, observer=observer(), plan=plan, energy_s=1)
     assert found.energy == network.FLUSHED
 
 
 def test_what_torch_says_is_the_reason_in_one_line():
     with pytest.raises(NotMeasuredError, match=r"^RuntimeError: .*channels"):
-        prepared(small, (1, 5, 8, 8), Setting())
+        prepared(model(1, 5, 8, 8), Setting())

@@ -68,6 +68,8 @@ class Energy(Frozen):
     """Measured by the same source with nothing running, before. [W]"""
     warm_idle_w: NonNegativeFloat | None = None
     """The same right after the run, when the silicon is hot and clocks may still be up; None where it failed. [W]"""
+    max_w: NonNegativeFloat | None = None
+    """The most that was read during the run; None where the source gives no power of a moment. [W]"""
     resolution_j: NonNegativeFloat = 0.0
     """Step of the source. [J]"""
 
@@ -80,6 +82,15 @@ class Energy(Frozen):
     def call_j(self) -> float:
         """Energy of one call, idle included. [J]"""
         return self.joules / self.calls
+
+
+class Memory(Frozen):
+    """The most memory that a call held."""
+
+    peak_bytes: PositiveInt
+    """Weights, inputs and what lies between. [B]"""
+    source: str
+    """What counts it: `torch allocator`, `resident memory of the process`."""
 
 
 # ---- What the machine was doing at one moment: clocks, temperature, power, what held it back
@@ -163,7 +174,7 @@ class Network(Frozen):
 
     kind: Literal["network"] = "network"
     name: str
-    """As torchvision names it."""
+    """As torchvision or its spec names it; `networks.py:whisper` for one of the user's own."""
     batch: PositiveInt
     precision: str
     library: str
@@ -171,14 +182,26 @@ class Network(Frozen):
     compiled: bool = False
     graph: bool = False
     """Replayed as a CUDA graph, which spares launches."""
+    modes: tuple[str, ...] = ()
+    """What else was set: `cudnn_benchmark`, `no_grad`, `flash_attention`, `dynamic` quantization."""
+    tokens: PositiveInt | None = None
+    """New tokens of each sequence, of a language model."""
+    past: int = 0
+    """Tokens of each sequence in its cache."""
     macs: PositiveInt
     """Of one inference of the whole batch, as captured. [MAC]"""
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """Settings that are not the defaults: `channels_last`, `compiled`, `graph`."""
-        chosen = {"channels_last": self.layout == "channels_last", "compiled": self.compiled, "graph": self.graph}
-        return tuple(name for name, is_set in chosen.items() if is_set)
+        """Settings that are not the defaults: `t128`, `channels_last`, `compiled`, `graph`."""
+        chosen = {
+            f"t{self.tokens}": self.tokens is not None,
+            f"p{self.past}": self.past > 0,
+            "channels_last": self.layout == "channels_last",
+            "compiled": self.compiled,
+            "graph": self.graph,
+        }
+        return (*(name for name, is_set in chosen.items() if is_set), *self.modes)
 
 
 Subject = Annotated[Wait | Gemm | Stream | Network, Field(discriminator="kind")]
@@ -301,6 +324,8 @@ class Measurement(Frozen):
     reference: Reference | None = None
     conditions: Conditions
     energy: Energy | Unavailable
+    memory: Memory | Unavailable | None = None
+    """None where it was not asked for."""
     details: dict[str, str | int | float] = Field(default_factory=dict)
     """Settings that change what runs: oneDNN's verbose kernel name, cuBLAS workspace, math mode."""
 
@@ -318,6 +343,18 @@ class Measurement(Frozen):
     def ops_per_s(self) -> float | None:
         """The best rate that was reached. [op/s]"""
         return None if self.ops is None else self.ops / self.samples.best_s
+
+    @property
+    def items_per_s(self) -> float | None:
+        """Samples of the batch that a network takes, at the median latency. [1/s]"""
+        return self.subject.batch / self.samples.median_s if isinstance(self.subject, Network) else None
+
+    @property
+    def item_j(self) -> float | None:
+        """Energy of one sample of the batch, idle included; its inverse is items per second per watt. [J]"""
+        if not isinstance(self.subject, Network) or not isinstance(self.energy, Energy):
+            return None
+        return self.energy.call_j / self.subject.batch
 
     @property
     def bytes_per_s(self) -> float | None:

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from pytest_rooflint.cli import measure as measure_command
 from pytest_rooflint.cli.measure import app
-from pytest_rooflint.recordings import runs
+from pytest_rooflint.recordings import network_runs, runs
 from pytest_rooflint.recordings.account import account
 from rooflint.base.errors import RooflintError
 from rooflint.hardware.registry import Registry
@@ -63,13 +63,14 @@ def rows(stand_in):
 def stopwatches(monkeypatch, rows):
     """None of them runs: each brings the row of its kind, and something is left out."""
     for kind, name in (("wait", "waits"), ("gemm", "gemms"), ("stream", "streams"), ("network", "networks")):
+        home = network_runs if kind == "network" else runs
 
         def bring(*arguments, kind=kind):
             results = next(one for one in arguments if isinstance(one, runs.Results))
             results.measurements.append(rows[kind])
             results.left_out["gemm fp8"] = "a fake has no fp8"
 
-        monkeypatch.setattr(runs, name, bring)
+        monkeypatch.setattr(home, name, bring)
 
 
 @pytest.fixture
@@ -199,7 +200,7 @@ def test_a_wrong_id_is_said_before_anything_is_measured(tmp_path, device):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["gemm", "--device", "gpu"], "--device: want cpu, cuda or cuda:1, found 'gpu'"),
+        (["gemm", "--device", "gpu"], "--device: want cpu, cuda, cuda:1 or mps, found 'gpu'"),
         (["gemm", "-p", "fp31"], "unknown precision 'fp31'"),
         (["gemm", "--library", "atlas"], "nothing was measured"),
         (["wait", "0"], "want a wait above 0 and up to 60 s"),

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from rooflint_measure.record import Unavailable
+from rooflint_measure.record import Memory, Unavailable
 from rooflint_measure.sensors import host
 from rooflint_measure.sensors.host import (
     Disturbance,
@@ -17,6 +17,7 @@ from rooflint_measure.sensors.host import (
     queued_s,
     quota_cpus,
     quota_files,
+    resident_peak,
     stolen_s,
     temperature_c,
     throttle_files,
@@ -195,3 +196,22 @@ def test_where_nobody_counts_what_was_lost_is_unknown_and_not_zero(tmp_path):
 
 def test_a_counter_that_appears_has_not_moved():
     assert grown({"a": 1, "b": 1}, {"a": 2, "b": 1, "c": 7}) == ("a",)
+
+
+# ---- memory
+
+
+def test_the_peak_of_resident_memory_begins_anew_before_the_call(tmp_path):
+    process = tmp_path / "proc/self"
+    process.mkdir(parents=True)
+    for name in ("clear_refs", "status"):
+        (process / name).write_text("VmPeak:\t 9 kB\nVmHWM:\t    2048 kB\n", encoding="utf-8")
+    seen = []
+    found = resident_peak(lambda: seen.append((process / "clear_refs").read_text(encoding="utf-8")), tmp_path)
+    assert seen == ["5"]
+    assert found == Memory(peak_bytes=2048 * 1024, source="resident memory of the process")
+
+
+def test_a_system_that_cannot_reset_the_peak_says_so(tmp_path):
+    found = resident_peak(lambda: None, tmp_path)
+    assert "the peak of resident memory cannot be reset" in str(found)

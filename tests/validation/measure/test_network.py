@@ -1,17 +1,72 @@
 """Networks as subjects; what torch runs of them is in tests/torch."""
 
+from types import SimpleNamespace
+
 import pytest
 
+from rooflint_measure.record import Memory
 from rooflint_measure.stopwatches.clocks import FlushedHostClock, HostClock
 from rooflint_measure.stopwatches.gemm import NotMeasuredError
-from rooflint_measure.stopwatches.network import Setting, _clock, _first_line, prepared, subject
+from rooflint_measure.stopwatches.network import (
+    Model,
+    Setting,
+    _clock,
+    _first_line,
+    mode,
+    modes,
+    peak_memory,
+    prepared,
+    subject,
+)
+
+RESNET = Model("resnet18", lambda: None, (), 5)
 
 
 def test_a_subject_says_how_the_network_was_run():
-    plain = subject("resnet18", 5, Setting(batch=4))
+    plain = subject(RESNET, Setting(batch=4))
     assert (plain.name, plain.batch, plain.macs, plain.layout, plain.settings) == ("resnet18", 4, 5, "contiguous", ())
-    tuned = subject("resnet18", 5, Setting(precision="fp16", channels_last=True, compiled=True, graph=True))
+    tuned = subject(RESNET, Setting(precision="fp16", channels_last=True, compiled=True, graph=True))
     assert (tuned.precision, tuned.settings) == ("fp16", ("channels_last", "compiled", "graph"))
+    more = Setting(cudnn_benchmark=True, no_grad=True, high_priority=True, attention="flash")
+    assert subject(RESNET, more).settings == ("cudnn_benchmark", "no_grad", "high_priority", "flash_attention")
+
+
+def test_a_language_model_is_named_with_its_tokens():
+    llama = Model("llama", lambda: None, (), 5, tokens=1, past=127)
+    assert subject(llama, Setting()).settings == ("t1", "p127")
+
+
+def test_linear_layers_in_int8_are_another_network_than_one_that_was_quantized_whole():
+    assert subject(RESNET, Setting(precision="int8")).settings == ("dynamic",)
+    assert (
+        subject(Model("quantized_resnet18", lambda: None, (), 5, is_quantized=True), Setting(precision="int8")).settings
+        == ()
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "settings"),
+    [
+        ("eager", {}),
+        ("compile", {"compiled": True}),
+        ("graph+channels_last", {"graph": True, "channels_last": True}),
+        ("attention=flash+no_grad", {"attention": "flash", "no_grad": True}),
+    ],
+)
+def test_a_mode_is_words_joined_by_plus(words, settings):
+    assert mode(words) == settings
+    Setting(**mode(words))
+
+
+@pytest.mark.parametrize("words", ["fast", "eager+fast", "attention=quick", ""])
+def test_another_word_is_no_mode_and_all_are_named(words):
+    with pytest.raises(NotMeasuredError, match=r"want eager, compile, graph.*attention=math\|flash"):
+        mode(words)
+
+
+def test_every_mode_that_a_device_has_is_one_that_can_be_asked_for():
+    assert {word for word in modes("cuda:1") if mode(word) or word == "eager"} == set(modes("cuda:1"))
+    assert set(modes("cpu")) < set(modes("cuda"))
 
 
 def test_a_clock_flushes_where_a_cache_is_to_be_empty():
@@ -22,15 +77,34 @@ def test_a_clock_flushes_where_a_cache_is_to_be_empty():
 @pytest.mark.parametrize(
     ("setting", "reason"),
     [
-        (Setting(precision="int8"), "int8 would be another network"),
+        (Setting(precision="fp4"), "want one of fp64, fp32, tf32, bf16, fp16, int8, int4, found fp4"),
         (Setting(graph=True), "graphs are replayed on CUDA devices only"),
+        (Setting(high_priority=True), "streams have a priority on CUDA devices only"),
+        (Setting(cudnn_benchmark=True), "cuDNN computes on CUDA devices only"),
         (Setting(precision="tf32"), "a CPU has no tf32"),
     ],
 )
 def test_what_a_cpu_cannot_run_is_refused_with_the_reason(setting, reason):
     pytest.importorskip("torch")
     with pytest.raises(NotMeasuredError, match=reason):
-        prepared(lambda: None, (1,), setting)
+        prepared(RESNET, setting)
+
+
+def test_memory_of_a_gpu_is_the_peak_of_its_allocator_since_a_reset():
+    told = []
+    cuda = SimpleNamespace(
+        synchronize=lambda device: told.append("wait"),
+        reset_peak_memory_stats=lambda device: told.append(f"reset {device}"),
+        max_memory_allocated=lambda device: 3 << 30,
+    )
+    found = peak_memory(lambda: told.append("call"), "cuda:1", SimpleNamespace(cuda=cuda))
+    assert found == Memory(peak_bytes=3 << 30, source="torch allocator")
+    assert told == ["wait", "reset cuda:1", "call", "wait"]
+
+
+def test_memory_of_a_metal_device_is_what_its_driver_holds_after_a_call():
+    metal = SimpleNamespace(synchronize=lambda: None, driver_allocated_memory=lambda: 5 << 20)
+    assert peak_memory(lambda: None, "mps", SimpleNamespace(mps=metal)).peak_bytes == 5 << 20
 
 
 def test_an_error_is_its_type_and_first_line():

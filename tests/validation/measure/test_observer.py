@@ -86,7 +86,7 @@ def test_a_gpu_without_a_drivers_library_says_why_in_place_of_every_value(monkey
 
 @pytest.mark.parametrize("device", ["gpu", "cuda:x", "cpu:0", "", "cuda:-1"])
 def test_a_device_that_torch_does_not_name_so_is_refused(device):
-    with pytest.raises(RooflintError, match=f"want cpu, cuda or cuda:N, found '{device}'"):
+    with pytest.raises(RooflintError, match=f"want cpu, cuda, cuda:N or mps, found '{device}'"):
         observer(device)
 
 

@@ -11,6 +11,7 @@ from rooflint_measure.record import (
     Gemm,
     Machine,
     Measurement,
+    Memory,
     Network,
     Recording,
     Reference,
@@ -132,8 +133,8 @@ def test_each_kind_has_a_table_and_columns_without_a_value_are_left_out(k1, make
         ),
         # 2 s × 40.96 W over 100 calls; 16 GOP / 0.8192 J
         "Energy": (
-            ("measurement", "source", "power", "idle", "J/call", "op/s/W"),
-            (("gemm-int8-cublas-1000x2000x4000", "synthetic", "41 W", "5 W", "0.8192", "19.53 GOP/s/W"),),
+            ("measurement", "power", "idle", "J/call", "op/s/W"),
+            (("gemm-int8-cublas-1000x2000x4000", "41 W", "5 W", "0.8192", "19.53 GOP/s/W"),),
         ),
     }
     columns, _ = grids(account(recorded(row(GEMM)), None))["Matrix products"]
@@ -150,6 +151,9 @@ def test_the_list_has_a_row_a_measurement_in_base_units(k1, make):
         **{"spread": pytest.approx(0.06 / 1.06), "ops": 16 * 10**9, "bytes": None},
         **{"ops_per_s": 16.384e12, "bytes_per_s": None, "peak_per_s": 32.768e12, "efficiency": 0.5},
         **{"share_of_reference": None, "joules_per_call": pytest.approx(0.8192)},
+        # 16 Gop over 4 000 000 + 8 000 000 + 2 000 000 B
+        **{"ops_per_byte": pytest.approx(8000 / 7), "peak_memory_bytes": None, "items_per_s": None},
+        **{"joules_per_item": None, "mean_w": pytest.approx(40.96), "max_w": None},
     }
     assert (second["precision"], second["bytes"], second["bytes_per_s"]) == (None, 0.64e8, 64e9)
 
@@ -158,6 +162,29 @@ def test_the_title_and_the_record_are_those_of_the_recording(k1):
     found = account(recorded(row(GEMM)), k1)
     assert (found.title, found.subtitle) == ("Measured on Acme K1", "2026-11-20 14:30 UTC, rooflint measure gemm")
     assert found.record["schema"] == "rooflint-recording/2"
+
+
+def test_networks_have_bytes_memory_items_and_what_limits_them(k1, make):
+    # 2 GOP over 4 MB: 500 op/B, right of 32.768 TOP/s over 256 GB/s; 4 MB in 1 ms are 4 GB/s; 4 items in 1.06 ms
+    more = {"memory": Memory(peak_bytes=3 * 10**9, source="torch allocator"), "bytes_moved": 4e6}
+    found = account(recorded(row(RESNET, 1e-3, energy=make.energy(41, max_w=60.0), **more)), k1)
+    (memory,) = [one for one in found.sections if one.heading == "Networks and memory"]
+    assert memory.table.columns == ("network", "op/B", "bound by", "bandwidth", "of bandwidth", "memory", "items/s")
+    (cells,) = memory.table.rows
+    assert cells[1:] == ("500", "compute", "4 GB/s", "1.56 %", "3 GB", "3774")
+    assert "torch allocator" in memory.note
+    assert "compute-bound at best, 500 op/B, right of the ridge at 128" in prose(found, "What limits them")[0]
+    # 4 items for 0.82 J
+    (energy,) = [one for one in found.sections if one.heading == "Energy"]
+    cells_of = dict(zip(energy.table.columns, energy.table.rows[0], strict=True))
+    assert (cells_of["most"], cells_of["J/call"], cells_of["items/s/W"]) == ("60 W", "0.82", "4.878")
+
+
+def test_a_share_above_the_whole_is_marked_in_its_row(k1):
+    fast = Reference(subject=GEMM, samples=Samples(seconds=(20e-3,), calls=1))
+    found = account(recorded(row(RESNET, 1e-3, reference=fast)), k1)
+    (networks,) = [one for one in found.sections if one.heading == "Networks"]
+    assert networks.table.rows[0][5:] == ("250 %!", "6.1 %")
 
 
 # ---- sentences

@@ -19,6 +19,7 @@ from pytest_rooflint.recordings.bounds import (
     gemm_bytes,
     miscounted,
     of_ladder,
+    table_of,
     uncertainty,
 )
 from pytest_rooflint.recordings.row import RecordedFile, Row
@@ -32,13 +33,17 @@ SIZES = st.integers(1, 8192)
 IN_PROCESS = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
+def of_subject(one):
+    return table_of(one, networks)
+
+
 def networks(name, batch):
     return workloads.build({"network": f"torchvision/{name}", "batch": batch})
 
 
 def of(make, measurement, device):
     row = Row(RecordedFile(Path("synthetic.json"), make.recorded(measurement), (1,)), 0)
-    return bounds(row, REGISTRY.get(device), networks)
+    return bounds(row, REGISTRY.get(device), of_subject)
 
 
 @IN_PROCESS
@@ -121,12 +126,12 @@ def row(make):
 
 def test_a_product_waits_for_its_bytes_or_computes(k1, row, make):
     # 3 × 1024² elements × 4 B = 12.58 MB in 49.15 us; 2 × 1024³ op in 3.495 ms
-    found = bounds(row(make.gemm(1e9, "fp32", (1024, 1024, 1024))), k1, networks)
+    found = bounds(row(make.gemm(1e9, "fp32", (1024, 1024, 1024))), k1, of_subject)
     assert (found.bound, found.allowances, found.unit) == ("compute", (), "vector")
     assert found.roofline_s == found.floor_s == pytest.approx(2 * 1024**3 / 614.4e9)
     assert [ladder.result for ladder in found.binding] == pytest.approx([614.4e9])
     # one row: 2 × 4096² op in 54.6 us; (4096² + 2 × 4096) × 4 B in 262.3 us, of which 4 MiB may be cached
-    found = bounds(row(make.gemm(1e9, "fp32", (1, 4096, 4096))), k1, networks)
+    found = bounds(row(make.gemm(1e9, "fp32", (1, 4096, 4096))), k1, of_subject)
     moved = 4 * (4096**2 + 2 * 4096)
     assert found.bound == "memory"
     assert found.roofline_s == pytest.approx(moved / 256e9)
@@ -137,14 +142,14 @@ def test_a_product_waits_for_its_bytes_or_computes(k1, row, make):
 
 
 def test_a_pass_below_the_size_of_the_caches_has_no_floor(k1, row, make):
-    found = bounds(row(make.stream(1e9, array_bytes=2**20)), k1, networks)
+    found = bounds(row(make.stream(1e9, array_bytes=2**20)), k1, of_subject)
     assert (found.roofline_s, found.floor_s, found.bound) == (2 * 2**20 / 256e9, 0.0, "memory")
-    found = bounds(row(make.stream(1e9, array_bytes=2**22)), k1, networks)
+    found = bounds(row(make.stream(1e9, array_bytes=2**22)), k1, of_subject)
     assert found.floor_s == pytest.approx(2**22 / 256e9)  # two arrays, one of which is cached
 
 
 def test_a_network_may_fuse_cache_and_save_multiplications(k1, row, make):
-    found = bounds(row(make.network(1.0)), k1, networks)
+    found = bounds(row(make.network(1.0)), k1, of_subject)
     assert found.allowances == (
         "Winograd may save multiplications of 3 × 3 convolutions",
         "caches of 4.194 MB may hold data",
@@ -224,7 +229,7 @@ def test_a_recorded_clock_is_a_cause_if_it_explains_the_whole_factor(acme, k1, r
 def test_causes_end_with_a_factor_of_what_binds(acme, k1, row, make):
     registry = acme.suite().registry
     product = row(make.gemm(50e12))
-    *known, last = causes(product, bounds(product, k1, networks), 50 / 32.768, k1, registry)
+    *known, last = causes(product, bounds(product, k1, of_subject), 50 / 32.768, k1, registry)
     assert last.text == "no known error: a factor of the peak is too low, or too many ops are counted"
     assert (last.factor, last.cost) == (pytest.approx(32.768 / 50), 3.0)
     # 50 / 32.768 is 1.526; a MAC that is counted as one op halves the peak
@@ -232,7 +237,7 @@ def test_causes_end_with_a_factor_of_what_binds(acme, k1, row, make):
     assert half.fact.path == "units.mac_array.macs_per_clock.int8"
     assert all("expectation" not in cause.text for cause in known)
     copy = row(make.stream(300e9))
-    *_, last = causes(copy, bounds(copy, k1, networks), 1.2, k1, registry)
+    *_, last = causes(copy, bounds(copy, k1, of_subject), 1.2, k1, registry)
     assert last.text == "no known error: a factor of the bandwidth is too low, or too many bytes are counted"
 
 

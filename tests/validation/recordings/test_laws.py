@@ -89,7 +89,7 @@ def test_above_the_peak_is_red_however_disturbed_and_below_it_never(make, share,
     hardware = REGISTRY.get("nvidia/t4")
     rate = share * hardware.unit("tensor_core").peak_ops_per_s("fp16")
     row = Row(RecordedFile(Path("synthetic.json"), make.recorded(make.gemm(rate, "fp16", stolen=disturbed)), (1,)), 0)
-    found = LAWS["rate <= peak"].look(row, LawContext(hardware, REGISTRY, lambda name, batch: None))
+    found = LAWS["rate <= peak"].look(row, LawContext(hardware, REGISTRY, lambda one: None))
     assert (found.state == "breaks") == (share > 1 + 1e-9)
     assert found.state != "disturbed" or disturbed >= 3
 
@@ -100,7 +100,7 @@ def test_above_the_peak_is_red_however_disturbed_and_below_it_never(make, share,
 def test_a_stream_on_a_device_whose_memory_nobody_tells_is_silent_with_the_reason(make):
     hardware = REGISTRY.get("amd/epyc-zen5-2vcpu")
     row = Row(RecordedFile(Path("synthetic.json"), make.recorded(make.stream(1e9), kind="cpu"), (1,)), 0)
-    (found,) = findings((row,), LAWS["bandwidth <= peak"], LawContext(hardware, REGISTRY, lambda name, batch: None))
+    (found,) = findings((row,), LAWS["bandwidth <= peak"], LawContext(hardware, REGISTRY, lambda one: None))
     assert (found.state, found.text) == ("silent", "amd/epyc-zen5-2vcpu has no memory with a known bandwidth")
 
 

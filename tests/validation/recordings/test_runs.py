@@ -9,7 +9,7 @@ import pytest
 
 from pytest_rooflint.recordings import runs
 from rooflint.base.errors import RooflintError
-from rooflint_measure.record import Gemm, Unavailable
+from rooflint_measure.record import Gemm
 from rooflint_measure.stopwatches import anchors, gemm, network, numpy_process, products, stream, timing
 from rooflint_measure.stopwatches.clocks import HostClock
 from rooflint_measure.stopwatches.gemm import NotMeasuredError, Peak
@@ -43,21 +43,21 @@ def libraries(monkeypatch):
 
 def test_a_library_that_converts_leaves_the_reference_to_one_that_does_not(libraries):
     libraries("fp32 mkl", "bf16 onednn", "bf16 mkl")
-    assert runs._reference(runs.Request(seconds=0.1), "bf16").subject.library == "mkl"
+    assert runs.reference(runs.Request(seconds=0.1), "bf16").subject.library == "mkl"
 
 
 def test_a_library_that_does_not_run_costs_no_other_its_reference(libraries):
     libraries("fp32 broken", "fp32 mkl")
-    assert runs._reference(runs.Request(seconds=0.1), "fp32").subject.library == "mkl"
+    assert runs.reference(runs.Request(seconds=0.1), "fp32").subject.library == "mkl"
 
 
 def test_without_a_native_product_all_reasons_are_said(libraries):
     libraries("fp32 mkl", "bf16 onednn", "bf16 broken")
     with pytest.raises(NotMeasuredError, match=r"bf16 broken does not run here; not native here"):
-        runs._reference(runs.Request(seconds=0.1), "bf16")
+        runs.reference(runs.Request(seconds=0.1), "bf16")
     libraries("fp32 mkl")
     with pytest.raises(NotMeasuredError, match="no installed library multiplies in fp16 here"):
-        runs._reference(runs.Request(seconds=0.1), "fp16")
+        runs.reference(runs.Request(seconds=0.1), "fp16")
 
 
 def test_anchors_are_taken_in_each_precision_that_was_asked_for(monkeypatch, stand_in):
@@ -125,7 +125,7 @@ def torch(monkeypatch):
 
 @pytest.mark.parametrize("device", ["tpu", "cuda:x", "cuda:-1", "cpu:1"])
 def test_a_device_that_is_no_cpu_and_no_cuda_is_refused(device):
-    with pytest.raises(RooflintError, match=f"--device: want cpu, cuda or cuda:1, found '{device}'"):
+    with pytest.raises(RooflintError, match=f"--device: want cpu, cuda, cuda:1 or mps, found '{device}'"):
         runs.prepare(runs.Request(device))
 
 
@@ -228,8 +228,6 @@ def test_what_torch_would_have_measured_is_left_out_in_words(libraries, results,
     libraries("fp32 mkl")
     runs.gemms(runs.Request(seconds=8), results)
     assert results.left_out == {"gemm of torch": runs.NO_TORCH}
-    runs.networks(runs.Request(), runs.Sweep(("resnet18", "alexnet")), results)
-    assert results.left_out["network resnet18"] == results.left_out["network alexnet"] == runs.NO_TORCH
 
 
 @pytest.mark.parametrize(
@@ -254,63 +252,13 @@ def test_every_pass_of_the_libraries_that_were_asked_for_is_streamed(
     assert set(results.left_out) == {f"stream {name}" for name in left_out}
 
 
-# ---- networks
-
-
-@pytest.fixture
-def networks(libraries, monkeypatch):
-    """Networks that are not run: how each would have been."""
-    libraries("fp32 mkl", "bf16 mkl")
-    monkeypatch.setattr(products, "has_torch", lambda: True)
-    monkeypatch.setattr(runs, "vision_network", lambda name, batch: (f"a {name}", (batch, 3), 1000 * batch))
-    monkeypatch.setattr(network, "measured", lambda *what, **how: (what, how))
-
-
-def test_networks_run_at_every_batch_in_every_precision_that_keeps_them_what_they_are(networks, results):
-    sweep = runs.Sweep(("resnet18", "alexnet"), batches=(1, 8), channels_last=True)
-    runs.networks(runs.Request(precisions=("bf16", "int8"), seconds=0.1, energy_s=2), sweep, results)
-    assert results.names == [
-        "reference product in bf16",
-        "network resnet18 bf16 b1",
-        "network resnet18 bf16 b8",
-        "network alexnet bf16 b1",
-        "network alexnet bf16 b8",
-    ]
-    (name, module, shape, macs, setting), how = results.measurements[1]
-    assert (name, module, shape, macs) == ("resnet18", "a resnet18", (8, 3), 8000)
-    assert setting == network.Setting(
-        precision="bf16", device="cpu", batch=8, channels_last=True, compiled=False, graph=False, flush_bytes=0
-    )
-    assert (how["plan"], how["energy_s"], how["reference"].subject.precision) == (gemm.plan_of(0.1), 2, "bf16")
-    assert set(results.left_out) == {"networks in int8"}
-    assert results.left_out["networks in int8"].endswith("in another precision it would be another network")
-
-
-def test_networks_run_in_fp32_unless_asked_and_none_does_without_a_reference(networks, libraries, results):
-    runs.networks(runs.Request(seconds=0.1), runs.Sweep(("resnet18",)), results)
-    assert results.names == ["reference product in fp32", "network resnet18 fp32 b1"]
-    libraries("fp32 broken")
-    runs.networks(runs.Request(seconds=0.1), runs.Sweep(("resnet18", "alexnet")), results)
-    reason = "fp32 broken does not run here"
-    assert results.left_out == {"network resnet18 fp32": reason, "network alexnet fp32": reason}
-
-
-def test_the_cache_is_flushed_by_its_own_size_and_only_where_asked(networks, results, monkeypatch):
-    monkeypatch.setattr(runs, "last_level_bytes", lambda: 32 * 2**20)
-    monkeypatch.setattr(stream, "cache_bytes", lambda device: Unavailable(reason="not known"))
-    runs.networks(runs.Request(seconds=0.1), runs.Sweep(("resnet18",), flush=True), results)
-    assert results.measurements[0][0][-1].flush_bytes == 32 * 2**20
-    with pytest.raises(RooflintError, match="--flush: the size of the last-level cache is "):
-        runs.networks(runs.Request("cuda"), runs.Sweep(("resnet18",), flush=True), results)
-
-
 def test_the_reference_is_the_fastest_of_the_native_products(libraries, monkeypatch):
     libraries("fp32 mkl", "fp32 other", "fp32 own")
     monkeypatch.setitem(PROBED, "fp32 other", 99e9)
     monkeypatch.setattr(Kernel, "own_process", property(lambda one: one.library == "own"))
     turns = [SimpleNamespace(best_s=2e-3), SimpleNamespace(best_s=1e-3)]
     monkeypatch.setattr(timing, "take_in_turn", lambda calls, clock, plan: turns[: len(calls)])
-    assert runs._reference(runs.Request(seconds=0.1), "fp32").subject.library == "other"
+    assert runs.reference(runs.Request(seconds=0.1), "fp32").subject.library == "other"
 
 
 def test_what_the_measured_suite_calls_is_there():

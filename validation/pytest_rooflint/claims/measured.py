@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from pytest_rooflint.golden.kinds import Claim, ClaimError, Context, Kind, Obtained, check_precisions
-from pytest_rooflint.recordings.bounds import Bounds, best_rate, bounds, causes, miscounted, of_ladder
+from pytest_rooflint.recordings.bounds import Bounds, best_rate, bounds, causes, miscounted, of_ladder, table_of
 from pytest_rooflint.recordings.files import MACHINE, rows_of
 from pytest_rooflint.recordings.laws import LAWS, Finding, LawContext, findings
 from pytest_rooflint.recordings.row import DESPITE, Row, check_despite, farthest, selected, words
@@ -58,8 +58,11 @@ def _within(claim: Claim) -> float:
 
 
 def _asked(claim: Claim, context: Context) -> LawContext:
-    def network(name: str, batch: int) -> Workload:
-        return context.workload(replace(claim, workload={"network": f"torchvision/{name}", "batch": batch}))
+    def network(one: Network) -> Workload:
+        def of_torchvision(name: str, batch: int) -> Workload:
+            return context.workload(replace(claim, workload={"network": f"torchvision/{name}", "batch": batch}))
+
+        return table_of(one, of_torchvision)
 
     return LawContext(
         hardware=context.device(claim),
@@ -266,7 +269,7 @@ def _causes(row: Row, found: Bounds, known: LawContext, ratio: float) -> list[Ca
     """A miscount of ops; where the measurement is faster than the roofline, also the causes of a diagnosis."""
     several = []
     if isinstance(row.subject, Network):
-        cause = miscounted(row, known.networks(row.subject.name, row.subject.batch).total_macs)
+        cause = miscounted(row, known.networks(row.subject).total_macs)
         several += [cause] if cause else []
     if ratio > 1:
         several += causes(row, found, ratio, known.hardware, known.registry)

@@ -1,10 +1,13 @@
 """`rooflint measure`: stopwatches for products, memory, networks and waits, and recordings of their results."""
 
 import datetime
+import math
+import os
 import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -14,7 +17,7 @@ import typer
 
 import rooflint_measure
 from pytest_rooflint.cli.versions import compare_command
-from pytest_rooflint.recordings import baselines, files, runs
+from pytest_rooflint.recordings import baselines, files, network_runs, runs
 from pytest_rooflint.recordings.account import account, beside
 from rooflint.api.devices import registry
 from rooflint.base.errors import RooflintError
@@ -22,11 +25,12 @@ from rooflint.base.git import state_of
 from rooflint.base.precision import precision as precision_named
 from rooflint.base.project import configured, project_root
 from rooflint.base.text import sanitized
-from rooflint.cli.options import Specs
+from rooflint.cli.options import Past, Prompt, Specs, shape_of
 from rooflint.hardware.device import Hardware
 from rooflint.output.deliver import deliver
 from rooflint_measure.record import Machine, Recording, read, write
 from rooflint_measure.sensors.observer import observer
+from rooflint_measure.stopwatches.network import MODES
 from rooflint_report.evidence import add
 
 app = typer.Typer(
@@ -43,7 +47,13 @@ NETWORKS = ("resnet18", "resnet50", "mobilenet_v2", "vit_b_16")
 """Networks of a record: convolutions small and large, depthwise ones, attention."""
 BATCHES = (1, 8)
 
-Device = Annotated[str, typer.Option("--device", help="cpu, cuda or cuda:1.")]
+Device = Annotated[str, typer.Option("--device", help="cpu, cuda, cuda:1 or mps.")]
+Devices = Annotated[
+    list[str] | None, typer.Option("--device", help="cpu, cuda, cuda:1 or mps; cpu by default; repeatable.")
+]
+Budget = Annotated[
+    str, typer.Option("--budget", help="Time for everything, such as 10m: figures get shorter, then fewer.")
+]
 Precisions = Annotated[
     list[str] | None, typer.Option("--precision", "-p", help="Only this precision; repeatable, or separated by commas.")
 ]
@@ -185,16 +195,33 @@ def anchors_command(
 
 @app.command("network")
 def network_command(
-    names: Annotated[list[str], typer.Argument(help="Networks of torchvision, such as resnet18.")],
-    device: Device = "cpu",
+    names: Annotated[
+        list[str],
+        typer.Argument(help="Names that compare takes: resnet18, bert-base, file.py:factory, config.json, model.pt2."),
+    ],
+    device: Devices = None,
     precision: Precisions = None,
     batch: Annotated[list[int] | None, typer.Option("--batch", "-b", help="Batch size; repeatable.", min=1)] = None,
+    mode: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--mode", help=f"How it is run: {', '.join(MODES)}, attention=flash, or all; a+b is both at once."
+        ),
+    ] = None,
     channels_last: Annotated[
-        bool, typer.Option("--channels-last", help="Use the channels-last memory format.")
+        bool, typer.Option("--channels-last", help="Use the channels-last memory format, in every mode.")
     ] = False,
-    compiled: Annotated[bool, typer.Option("--compile", help="Compile with torch.compile.")] = False,
-    graph: Annotated[bool, typer.Option("--graph", help="Replay as a CUDA graph.")] = False,
+    compiled: Annotated[bool, typer.Option("--compile", help="Compile with torch.compile, in every mode.")] = False,
+    graph: Annotated[bool, typer.Option("--graph", help="Replay as a CUDA graph, in every mode.")] = False,
     flush: Annotated[bool, typer.Option("--flush", help="Empty the last-level cache before each call.")] = False,
+    prompt: Prompt = None,
+    past: Past = 0,
+    shape: Annotated[
+        list[str] | None,
+        typer.Option("--input", "-i", help="Shape of an input of a user model: 1,3,224,224; repeatable."),
+    ] = None,
+    budget: Budget = "",
+    cpus: Annotated[str, typer.Option("--cpus", help="CPUs to pin this process to: 0-3,8.")] = "",
     threads: Threads = 0,
     seconds: Seconds = 10.0,
     energy: EnergyS = 0.0,
@@ -203,13 +230,20 @@ def network_command(
     output: Output = None,
     specs: Specs = None,
 ) -> None:
-    """Time networks of torchvision, in turn with the fastest product of the same precision."""
-    request = runs.Request(device, _precisions(precision), (), threads, seconds, energy)
-    sweep = runs.Sweep(tuple(names), tuple(batch or (1,)), channels_last, compiled, graph, flush)
-    _print(
-        _measured(request, lambda results: runs.networks(request, sweep, results)),
-        Report(hardware, form, output, specs),
-    )
+    """Time networks with random weights, in turn with the fastest product of the same precision."""
+    always = [
+        word for word, chosen in (("channels_last", channels_last), ("compile", compiled), ("graph", graph)) if chosen
+    ]
+    modes = ["+".join([*always, *([one] if one != "eager" or not always else [])]) for one in mode or ["eager"]]
+    shapes = tuple(tuple(shape_of(one)) for one in shape or ())
+    batches = tuple(batch or (shapes[0][0] if shapes else 1,))
+    sweep = network_runs.Sweep(tuple(names), batches, tuple(modes), flush, prompt, past, shapes)
+    _pin(cpus)
+    found = []
+    for one in device or ["cpu"]:
+        request = runs.Request(one, _precisions(precision), (), threads, seconds, energy, _budget(budget))
+        found.append(_measured(request, partial(network_runs.networks, request, sweep)))
+    _print(found, Report(hardware, form, output, specs))
 
 
 @app.command("record")
@@ -220,6 +254,7 @@ def record_command(
     batch: Annotated[
         list[int] | None, typer.Option("--batch", "-b", help="Batch sizes instead of 1 and 8; repeatable.", min=1)
     ] = None,
+    budget: Budget = "",
     threads: Threads = 0,
     seconds: Seconds = 10.0,
     energy: EnergyS = 5.0,
@@ -233,8 +268,8 @@ def record_command(
 ) -> None:
     """Measure everything, add a recording to golden/measured/DEVICE and print its account in Markdown."""
     folder = _golden(golden) / "measured"
-    request = runs.Request(device, _precisions(precision), (), threads, seconds, energy)
-    sweep = runs.Sweep(tuple(network or NETWORKS), tuple(batch or BATCHES))
+    request = runs.Request(device, _precisions(precision), (), threads, seconds, energy, _budget(budget))
+    sweep = network_runs.Sweep(tuple(network or NETWORKS), tuple(batch or BATCHES))
     report = Report(hardware, "md", output, specs)
     # what would fail at the end fails before an hour of measuring
     _stated(report)
@@ -245,7 +280,7 @@ def record_command(
         runs.gemms(request, results)
         runs.streams(request, results)
         runs.gpu_anchors(request, results)
-        runs.networks(request, sweep, results)
+        network_runs.networks(request, sweep, results)
 
     found = _measured(request, everything)
     known = _known(report, found.machine)
@@ -282,6 +317,34 @@ def show_command(
     deliver(shown, report.form, report.output)
 
 
+def _budget(text: str) -> float:
+    """`10m`, `90s`, `1h` in seconds; without any, all the time. Raises RooflintError. [s]"""
+    if not text:
+        return math.inf
+    number, unit = text[:-1], text[-1:]
+    try:
+        seconds = float(number) * {"s": 1, "m": 60, "h": 3600}[unit]
+    except (ValueError, KeyError):
+        seconds = 0.0
+    if not 0 < seconds <= 24 * 3600:
+        raise RooflintError(f"--budget: want a time such as 90s, 10m or 1h, up to 24h, found '{text}'")
+    return seconds
+
+
+def _pin(text: str) -> None:
+    """Bind this process to `0-3,8`. Raises RooflintError."""
+    if not text:
+        return
+    try:
+        spans = [(part.split("-")[0], part.split("-")[-1]) for part in text.split(",")]
+        chosen = {cpu for first, last in spans for cpu in range(int(first), int(last) + 1)}
+        os.sched_setaffinity(0, chosen)
+    except ValueError:
+        raise RooflintError(f"--cpus: want numbers of CPUs such as 0-3,8, found '{text}'") from None
+    except (OSError, AttributeError):
+        raise RooflintError(f"--cpus {text}: this process may not run on such CPUs") from None
+
+
 def _precisions(given: list[str] | None) -> tuple[str, ...]:
     """Names as the model spells them. Raises UnknownPrecisionError."""
     words = [word for text in given or () for word in text.split(",") if word]
@@ -292,7 +355,9 @@ def _measured(request: runs.Request, run: Callable[[runs.Results], None]) -> Rec
     """A recording of the results of a run. Raises RooflintError where there are none."""
     runs.prepare(request)
     began = datetime.datetime.now(datetime.UTC)
-    results = runs.Results(observer(request.device), _progress)
+    results = runs.Results(
+        observer(request.device), _progress, _tell, failing=lambda: runs.failing(request), budget_s=request.budget_s
+    )
     run(results)
     if not results.measurements:
         reasons = "; ".join(f"{what}: {why}" for what, why in results.left_out.items())
@@ -308,8 +373,12 @@ def _measured(request: runs.Request, run: Callable[[runs.Results], None]) -> Rec
     )
 
 
-def _print(recording: Recording, report: Report) -> None:
-    deliver(account(recording, _known(report, recording.machine)), report.form, report.output)
+def _print(recordings: Recording | list[Recording], report: Report) -> None:
+    several = [
+        (one, _known(report, one.machine)) for one in (recordings if isinstance(recordings, list) else [recordings])
+    ]
+    shown = beside(several) if len(several) > 1 else account(*several[0])
+    deliver(shown, report.form, report.output)
 
 
 def _known(report: Report, machine: Machine) -> Hardware | None:
@@ -335,6 +404,10 @@ def _golden(given: Path | None) -> Path:
 def _progress(name: str) -> None:
     if sys.stderr.isatty():
         typer.echo(f"… {name}", err=True)
+
+
+def _tell(line: str) -> None:
+    typer.echo(line, err=True)
 
 
 def _command_line() -> str:

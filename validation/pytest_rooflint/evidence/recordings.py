@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pytest_rooflint.claims.measured import reached
 from pytest_rooflint.golden import workloads
 from pytest_rooflint.golden.kinds import Claim, ClaimError
-from pytest_rooflint.recordings.bounds import Bounds, bounds
+from pytest_rooflint.recordings.bounds import Bounds, bounds, table_of
 from pytest_rooflint.recordings.files import KINDS, claims_file, machine_mismatch, recorded_file, recordings_below
 from pytest_rooflint.recordings.laws import LAWS, Finding, LawContext, findings
 from pytest_rooflint.recordings.row import RecordedFile, Row, reasons
@@ -207,8 +207,9 @@ def _asked(suite: Suite, device: str, at: str | None, claims: Sequence[Claim]) -
     return LawContext(
         hardware=hardware.at(at) if at else hardware,
         registry=suite.registry,
-        networks=lambda name, batch: workloads.build(
-            {"network": f"torchvision/{name}", "batch": batch}, suite.spec_roots
+        networks=lambda one: table_of(
+            one,
+            lambda name, batch: workloads.build({"network": f"torchvision/{name}", "batch": batch}, suite.spec_roots),
         ),
         despite=tuple(normal),
     )

@@ -11,7 +11,17 @@ from pytest_rooflint.recordings.row import OWN
 from rooflint.base.errors import RooflintError
 from rooflint.base.precision import rate_unit
 from rooflint.base.text import UNKNOWN, counted
-from rooflint.base.units import BYTES, BYTES_PER_S, OPS_PER_J, OPS_PER_S, SECONDS, WATTS, format_quantity, percent
+from rooflint.base.units import (
+    BYTES,
+    BYTES_PER_S,
+    OPS_PER_J,
+    OPS_PER_S,
+    SECONDS,
+    WATTS,
+    format_number,
+    format_quantity,
+    percent,
+)
 from rooflint.hardware.device import Hardware
 from rooflint.output.answer import Answer
 from rooflint.output.sections import Cell, Grid, Prose, Section, Table
@@ -20,7 +30,8 @@ from rooflint_measure import record
 HOW = (
     "Rates are those of the fastest sample, latencies the median; spread is the quartile distance over the median of "
     "this run; * marks disturbed samples among them",
-    "Peaks are dense and derived from the spec; a share above 100 % is a finding about the spec, and stays",
+    "Peaks are dense and derived from the spec; ! marks a share above 100 %: a finding about the spec where it is of "
+    "its peak; of the product in turn, a faster product exists, or fewer multiplications were made than counted",
 )
 
 
@@ -118,10 +129,11 @@ def _sections(recording: record.Recording, hardware: Hardware | None) -> Iterato
     for kind, (heading, columns, cells) in _GRIDS.items():
         if rows := [row for row in recording.measurements if row.subject.kind == kind]:
             yield Grid(heading, _known(Table(columns, tuple(cells(row, hardware) for row in rows))))
+    yield from _of_memory(recording, hardware)
     if metered := [row for row in recording.measurements if isinstance(row.energy, record.Energy)]:
-        yield Grid(
-            "Energy", _known(Table(_ENERGY, tuple(_energy(row) for row in metered))), "of a call, idle power included"
-        )
+        sources = dict.fromkeys(row.energy.source for row in metered if isinstance(row.energy, record.Energy))
+        note = f"by {', '.join(sources)}; of a call, idle power included"
+        yield Grid("Energy", _known(Table(_ENERGY, tuple(_energy(row) for row in metered))), note)
     if above := tuple(_above(recording.measurements, hardware)):
         yield Prose("Above what the spec derives", above)
     yield Prose("Conditions", tuple(_conditions(recording, hardware)))
@@ -182,16 +194,54 @@ _GRIDS: dict[str, tuple[str, tuple[str, ...], Cells]] = {
     ),
 }
 
-_ENERGY = ("measurement", "source", "power", "idle", "idle after", "J/call", "op/s/W")
+_MEMORY = ("network", "op/B", "bound by", "bandwidth", "of bandwidth", "memory", "items/s")
+_BYTES = (
+    "bandwidth: bytes by the count of the model, each operand read once and each result written once, over the least "
+    "time; a cache may hold some of them"
+)
+
+
+def _of_memory(recording: record.Recording, hardware: Hardware | None) -> Iterator[Section]:
+    """What networks move and hold, and what that says of them."""
+    rows = [row for row in recording.measurements if isinstance(row.subject, record.Network)]
+    if not any(row.bytes_moved or row.memory for row in rows):
+        return
+    shown = [charts.Shown(row, hardware) for row in recording.measurements]
+    limits, fastest = charts.limits(shown), charts.fastest_stream(shown)
+    cells = tuple(_moved(one, limits.get(one.row.name), fastest) for one in shown if one.row in rows)
+    sources = dict.fromkeys(row.memory.source for row in rows if isinstance(row.memory, record.Memory))
+    held = f"; memory: the most during a call, {', '.join(sources)}" if sources else ""
+    yield Grid("Networks and memory", _known(Table(_MEMORY, cells)), _BYTES + held)
+    if reasons := [f"{name}: {bound.word}-bound at best, {bound.reason}" for name, bound in limits.items()]:
+        yield Prose("What limits them", tuple(reasons))
+
+
+def _moved(one: charts.Shown, bound: charts.Bound | None, fastest: float | None) -> tuple[str, ...]:
+    row, at = one.row, charts.intensity(one.row)
+    rate = row.bytes_per_s
+    over = rate / fastest if rate and fastest else None
+    return (
+        one.name,
+        format_number(at, 3) if at else UNKNOWN,
+        bound.word if bound else UNKNOWN,
+        format_quantity(rate, BYTES_PER_S) if rate else UNKNOWN,
+        _share(over),
+        format_quantity(row.memory.peak_bytes, BYTES) if isinstance(row.memory, record.Memory) else UNKNOWN,
+        format_number(row.items_per_s, 4) if row.items_per_s else UNKNOWN,
+    )
+
+
+_ENERGY = ("measurement", "power", "most", "idle", "idle after", "J/call", "op/s/W", "items/s/W")
 
 
 def _energy(row: record.Measurement) -> tuple[str, ...]:
     found = row.energy
     assert isinstance(found, record.Energy)
     rate = format_quantity(row.ops / found.call_j, OPS_PER_J) if row.ops and found.call_j else UNKNOWN
-    read = (found.mean_w, found.idle_w, found.warm_idle_w)
+    read = (found.mean_w, found.max_w, found.idle_w, found.warm_idle_w)
     powers = (UNKNOWN if one is None else format_quantity(one, WATTS, digits=3) for one in read)
-    return row.name, found.source, *powers, f"{found.call_j:.4g}", rate
+    items = f"{1 / row.item_j:.4g}" if row.item_j else UNKNOWN
+    return row.name, *powers, f"{found.call_j:.4g}", rate, items
 
 
 def _above(rows: Sequence[record.Measurement], hardware: Hardware | None) -> Iterator[str]:
@@ -275,7 +325,8 @@ def _spread(samples: record.Samples) -> str:
 
 
 def _share(value: float | None) -> str:
-    return UNKNOWN if value is None else percent(value)
+    """A share, marked where it is above all of it."""
+    return UNKNOWN if value is None else percent(value) + ("!" if value > 1 else "")
 
 
 def _listed(row: record.Measurement, hardware: Hardware | None) -> dict[str, Cell]:
@@ -298,4 +349,10 @@ def _listed(row: record.Measurement, hardware: Hardware | None) -> dict[str, Cel
         "efficiency": share(row, hardware),
         "share_of_reference": of_product(row),
         "joules_per_call": row.energy.call_j if isinstance(row.energy, record.Energy) else None,
+        "ops_per_byte": charts.intensity(row),
+        "peak_memory_bytes": row.memory.peak_bytes if isinstance(row.memory, record.Memory) else None,
+        "items_per_s": row.items_per_s,
+        "joules_per_item": row.item_j,
+        "mean_w": row.energy.mean_w if isinstance(row.energy, record.Energy) else None,
+        "max_w": row.energy.max_w if isinstance(row.energy, record.Energy) else None,
     }

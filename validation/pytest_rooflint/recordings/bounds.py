@@ -10,6 +10,7 @@ from itertools import chain
 from typing import Any
 
 from pytest_rooflint.recordings.row import Row
+from rooflint.base.errors import RooflintError
 from rooflint.base.facts import Fact, Ladder
 from rooflint.base.precision import bytes_per_element
 from rooflint.base.units import BYTES, HERTZ, OPS_PER_MAC, format_number, format_quantity
@@ -19,6 +20,7 @@ from rooflint.diagnosis.diagnose import candidates
 from rooflint.hardware.device import Hardware, UnsupportedError, working_peak_ops_per_s, working_units
 from rooflint.hardware.registry import Registry
 from rooflint.roofline import compute_time_s, estimate, kernel_time_s, memory_time_s
+from rooflint.workloads.networks import find_network, network_named
 from rooflint.workloads.workload import Workload
 from rooflint_measure.record import Gemm, Measurement, Network, Stream
 
@@ -28,8 +30,22 @@ WINOGRAD = 4.0
 Lavin, Gray, "Fast Algorithms for Convolutional Neural Networks", CVPR 2016. arXiv:1509.09308
 """
 
-Networks = Callable[[str, int], Workload]
-"""The op table of a network by name, at a batch."""
+Networks = Callable[[Network], Workload]
+"""The op table of a network at its batch and tokens. Raises RooflintError for one that has none here."""
+
+
+def table_of(one: Network, of_torchvision: Callable[[str, int], Workload]) -> Workload:
+    """The op table of a recorded network: by its configuration, or as `of_torchvision` finds it by name and batch.
+
+    Raises RooflintError for a model of a user, whose code is not here.
+    """
+    if one.tokens is not None:
+        return network_named(one.name).workload(one.batch, one.tokens, one.past)
+    if configured := find_network(one.name):
+        return configured.workload(one.batch)
+    if ":" in one.name or one.name.endswith((".json", ".pt2")):
+        raise RooflintError(f"{one.name}: is a model of a user, which has no op table here")
+    return of_torchvision(one.name, one.batch)
 
 
 @dataclass(frozen=True)
@@ -142,7 +158,7 @@ def _of_stream(row: Row, hardware: Hardware) -> Bounds | None:
 
 def _of_network(row: Row, hardware: Hardware, networks: Networks) -> Bounds:
     network: Network = row.subject
-    table = networks(network.name, network.batch)
+    table = networks(network)
     peak = working_peak_ops_per_s(hardware, network.precision)
     roofline_s, bound = _estimated(hardware, table, network.precision)
     square = _may_be_winograd(table)

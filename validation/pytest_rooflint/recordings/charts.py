@@ -9,7 +9,7 @@ import numpy as np
 from pytest_rooflint.recordings.bounds import gemm_bytes
 from rooflint.base.errors import RooflintError
 from rooflint.base.text import counted
-from rooflint.base.units import percent
+from rooflint.base.units import format_number, percent
 from rooflint.hardware.device import Hardware, working_peak_ops_per_s
 from rooflint.output.sections import Curve, Curves, Point, Prose, Roof, Rooflines, Section
 from rooflint.workloads import load
@@ -105,16 +105,42 @@ def _bytes(name: str, batch: int, precision: str) -> float | None:
     try:
         return load.network(name).at_batch(batch).total_bytes(precision)
     except RooflintError:
-        return None  # a network of the user's own has no table here
+        return None  # a network of the user's own has no table here, and an old recording has no bytes
 
 
 def intensity(row: Measurement) -> float | None:
     """Ops over bytes that must be moved at least. [op/B]"""
     one, ops = row.subject, row.ops
     if isinstance(one, Network):
-        moved = _bytes(one.name, one.batch, one.precision)
+        moved = row.bytes_moved or _bytes(one.name, one.batch, one.precision)
         return ops / moved if ops and moved else None
     return ops / gemm_bytes(row) if isinstance(one, Gemm) and ops else None
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What limits a network at best, by the roofline that it stands under."""
+
+    word: str
+    """`compute` or `memory`."""
+    intensity_ops_per_byte: float
+    roof: Roof
+
+    @property
+    def reason(self) -> str:
+        """`12.3 op/B, left of the ridge at 40 (fp32, measured)`."""
+        side = "left" if self.word == "memory" else "right"
+        at, ridge = (format_number(one, 3) for one in (self.intensity_ops_per_byte, self.roof.ridge_ops_per_byte))
+        return f"{at} op/B, {side} of the ridge at {ridge} ({self.roof.name})"
+
+
+def limits(shown: Sequence[Shown]) -> dict[str, Bound]:
+    """What limits each network, by the name of its measurement; one without a roof or a known traffic is left out."""
+    return {
+        one.row.name: Bound("memory" if at < roof.ridge_ops_per_byte else "compute", at, roof)
+        for one, at, roof in _points(shown)
+        if isinstance(one.row.subject, Network)
+    }
 
 
 def _roofs(shown: Sequence[Shown]) -> dict[tuple[str, str], Roof]:
@@ -126,15 +152,19 @@ def _roofs(shown: Sequence[Shown]) -> dict[tuple[str, str], Roof]:
         for precision in dict.fromkeys(
             one.row.subject.precision for one in mine if isinstance(one.row.subject, Gemm | Network)
         ):
-            products = [
-                one.row.ops_per_s
-                for one in mine
-                if isinstance(one.row.subject, Gemm) and one.row.subject.precision == precision and one.row.ops_per_s
-            ]
+            products = [rate for one in mine for subject, rate in _products(one.row) if subject.precision == precision]
             if roof := _derived(mine[0].hardware, precision) or _measured(precision, products, streams):
                 label = " ".join(filter(None, (device, roof.name)))
                 found[device, precision] = Roof(label, roof.peak_ops_per_s, roof.bandwidth_bytes_per_s)
     return found
+
+
+def _products(row: Measurement) -> Iterator[tuple[Gemm, float]]:
+    """A product and its rate: what was timed, or what was timed in turn with it. [op/s]"""
+    if isinstance(row.subject, Gemm) and row.ops_per_s:
+        yield row.subject, row.ops_per_s
+    if row.reference and isinstance(row.reference.subject, Gemm):
+        yield row.reference.subject, 2 * row.reference.subject.macs / row.reference.samples.best_s
 
 
 def _derived(hardware: Hardware | None, precision: str) -> Roof | None:
@@ -149,6 +179,18 @@ def _derived(hardware: Hardware | None, precision: str) -> Roof | None:
 
 def _measured(precision: str, products: Sequence[float], streams: Sequence[float]) -> Roof | None:
     return Roof(f"{precision}, measured", max(products), max(streams)) if products and streams else None
+
+
+def fastest_stream(shown: Sequence[Shown]) -> float | None:
+    """Bandwidth of the device: by its spec, else of the fastest stream of the recording; None without either. [B/s]"""
+    for one in shown:
+        try:
+            if one.hardware:
+                return one.hardware.main_memory().bandwidth_bytes_per_s
+        except RooflintError:
+            break
+    streams = [one.row.bytes_per_s for one in shown if isinstance(one.row.subject, Stream) and one.row.bytes_per_s]
+    return max(streams, default=None)
 
 
 def _points(shown: Sequence[Shown]) -> Iterator[tuple[Shown, float, Roof]]:

@@ -124,7 +124,7 @@ def macs(row: Row, context: LawContext) -> Finding | None:
     """A network has as many MACs as its op table."""
     if not isinstance(row.subject, Network):
         return None
-    cause = miscounted(row, context.networks(row.subject.name, row.subject.batch).total_macs)
+    cause = miscounted(row, context.networks(row.subject).total_macs)
     return Finding(row, "breaks", cause.text, causes=(cause,)) if cause else Finding(row, "keeps", "")
 
 

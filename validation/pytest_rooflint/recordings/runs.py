@@ -1,27 +1,26 @@
 """Runs of stopwatches on one device: the request, the results, and what was left out for which reason."""
 
-from collections.abc import Callable, Iterable
+import math
+import time
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from rooflint.base.errors import RooflintError
-from rooflint.base.precision import precision
-from rooflint.workloads import load
-from rooflint_measure.identity import last_level_bytes
-from rooflint_measure.record import Measurement, Unavailable
+from rooflint.base.precision import precision, rate_unit
+from rooflint.base.units import BYTES_PER_S, OPS_PER_S, SECONDS, format_quantity
+from rooflint_measure.record import Gemm, Measurement, Network
 from rooflint_measure.sensors.gpu import driver_version, old_driver
 from rooflint_measure.sensors.observer import Observer
-from rooflint_measure.stopwatches import anchors, gemm, network, numpy_process, products, stream, timing
+from rooflint_measure.stopwatches import anchors, gemm, numpy_process, products, stream, timing
 from rooflint_measure.stopwatches.gemm import NotMeasuredError, Peak
 from rooflint_measure.stopwatches.products import Kernel
 
 T = TypeVar("T")
 
 NO_TORCH = "torch is not installed (pip install 'rooflint[torch]')"
-FAMILIES = ("classification", "segmentation", "video")
-"""Families of torchvision whose input is one batch of images or clips."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +37,8 @@ class Request:
     """For each figure, about half of it for the search of the best size. [s]"""
     energy_s: float = 0.0
     """A metered run after each figure. [s]"""
+    budget_s: float = math.inf
+    """For everything. [s]"""
 
     def wants(self, precision_: str, library: str) -> bool:
         """Whether a kernel is part of the request."""
@@ -46,43 +47,102 @@ class Request:
         )
 
 
-@dataclass(frozen=True)
-class Sweep:
-    """Networks, and how each is run."""
-
-    names: tuple[str, ...]
-    batches: tuple[int, ...] = (1,)
-    channels_last: bool = False
-    compiled: bool = False
-    graph: bool = False
-    flush: bool = False
-
-
 @dataclass
 class Results:
-    """Measurements so far, and what was left out."""
+    """Measurements so far, and what was left out. A failure costs one figure, a dead device those that follow."""
 
     observer: Observer
     progress: Callable[[str], None] = lambda _: None
     """Called with the name of each measurement before it begins."""
+    tell: Callable[[str], None] | None = None
+    """Called with a line for each figure when it is there."""
+    keep: Callable[[str, Measurement | str], None] = lambda *_: None
+    """Called with the name and the measurement, or the reason why there is none."""
+    failing: Callable[[], str] = lambda: ""
+    """Asked after an error: why the device cannot go on; empty where it can."""
+    budget_s: float = math.inf
+    """For everything; what would begin later is left out. [s]"""
+    done: Collection[str] = ()
+    """Names that an earlier run measured, or left out for good."""
     measurements: list[Measurement] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
+    stopped: str = ""
+    """Why nothing more is measured."""
+    expected: int = 0
+    """Figures that are known to come."""
+    tried: int = 0
+    began_s: float = field(default_factory=time.perf_counter)
+
+    @property
+    def spent_s(self) -> float:
+        """Since it began. [s]"""
+        return time.perf_counter() - self.began_s
 
     def add(self, name: str, measured: Callable[[], Measurement]) -> None:
         """Measure, or keep the reason why that failed."""
+        if name in self.done:
+            self.expected -= 1
+            return
+        if not self.stopped and self.spent_s > self.budget_s:
+            self.stopped = f"the budget of {format_quantity(self.budget_s, SECONDS, digits=3)} was spent"
+        self.tried += 1
+        if self.stopped:
+            self.left_out[name] = self.stopped
+            return
         self.progress(name)
         try:
-            self.measurements.append(measured())
+            self._keep(name, measured())
         except NotMeasuredError as error:
-            self.left_out[name] = str(error)
+            self._keep(name, str(error))
+        except KeyboardInterrupt:
+            self.stopped = self.left_out[name] = "interrupted"
+        except (RuntimeError, MemoryError, OSError, RooflintError) as error:  # of a driver, an allocator, a sensor
+            self.stopped = self.failing()
+            self._keep(name, f"{type(error).__name__}: {gemm.first_line(error)}")
+
+    def _keep(self, name: str, found: Measurement | str) -> None:
+        if isinstance(found, str):
+            self.left_out[name] = found
+        else:
+            self.measurements.append(found)
+        if not self.stopped:  # what a dead device did not do is tried again when the run is resumed
+            self.keep(name, found)
+        if self.tell:
+            self.tell(f"{self._place}{name}: {found if isinstance(found, str) else figure(found)}{self._left}")
+
+    @property
+    def _place(self) -> str:
+        return f"[{self.tried}/{max(self.expected, self.tried)}] " if self.expected else ""
+
+    @property
+    def _left(self) -> str:
+        """`; 3 min left`, at the pace so far, within the budget."""
+        if self.expected <= self.tried:
+            return ""
+        left_s = min(self.spent_s / self.tried * (self.expected - self.tried), self.budget_s - self.spent_s)
+        return f"; {minutes(max(left_s, 0.0))} left"
+
+
+def minutes(seconds: float) -> str:
+    """`40 s`, `12 min`."""
+    return f"{seconds:.0f} s" if seconds < 99.5 else f"{seconds / 60:.0f} min"
+
+
+def figure(row: Measurement) -> str:
+    """The figure of a measurement in a few words: a latency and a rate."""
+    latency = format_quantity(row.samples.median_s, SECONDS)
+    unit = rate_unit(row.subject.precision) if isinstance(row.subject, Gemm | Network) else ""
+    if row.ops_per_s:
+        return f"{latency}, {format_quantity(row.ops_per_s, OPS_PER_S, unit=unit)}"
+    return f"{latency}, {format_quantity(row.bytes_per_s, BYTES_PER_S)}" if row.bytes_per_s else latency
 
 
 def prepare(request: Request) -> None:
     """Set the device and the threads that torch uses. Raises RooflintError for a device that does not exist."""
     device, threads = request.device, request.threads
     kind, _, number = device.partition(":")
-    if device != "cpu" and (kind != "cuda" or (number and not number.isdecimal())):
-        raise RooflintError(f"--device: want cpu, cuda or cuda:1, found '{device}'")
+    if device not in ("cpu", "mps") and (kind != "cuda" or (number and not number.isdecimal())):
+        raise RooflintError(f"--device: want cpu, cuda, cuda:1 or mps, found '{device}'")
     if not products.has_torch():
         if device != "cpu":
             raise RooflintError(f"--device {device}: {NO_TORCH}")
@@ -91,7 +151,9 @@ def prepare(request: Request) -> None:
         return
     import torch  # noqa: PLC0415  # only where torch is measured
 
-    if device != "cpu":
+    if device == "mps" and not torch.backends.mps.is_available():
+        raise RooflintError(f"--device mps: torch {torch.__version__} sees no Metal device")
+    if kind == "cuda":
         count = torch.cuda.device_count() if torch.cuda.is_available() else 0
         if int(number or 0) >= count:
             old = "" if count else old_driver(driver_version(), torch.version.cuda)
@@ -104,10 +166,25 @@ def prepare(request: Request) -> None:
         torch.set_num_threads(threads)
 
 
+def failing(request: Request) -> str:
+    """Why a device cannot go on after an error; empty where it can, and for a CPU."""
+    if not request.device.startswith("cuda"):
+        return ""
+    torch = products.import_torch()
+    try:
+        torch.cuda.empty_cache()
+        torch.cuda.synchronize()
+    except RuntimeError as error:  # an error of a kernel stays with the context until the process ends
+        return f"the device no longer answers: {gemm.first_line(error)}"
+    return ""
+
+
 def waits(request: Request, wanted_s: Iterable[float], results: Results) -> None:
     """Busy-waits of known length."""
     plan = gemm.plan_of(request.seconds / 2)
-    for seconds in wanted_s:
+    lengths = [*wanted_s]
+    results.expected += len(lengths)
+    for seconds in lengths:
         results.add(
             f"wait {seconds * 1e6:g} us", partial(timing.measured_wait, seconds, observer=results.observer, plan=plan)
         )
@@ -128,6 +205,7 @@ def gemms(request: Request, results: Results) -> None:
             with suppress(NotMeasuredError):
                 rates[one.name] = gemm.probe(one)
     fp32 = max((rate for one, rate in rates.items() if one.startswith("fp32 ")), default=None)
+    results.expected += len(rates.keys() & {one.name for one in kernels})
     for kernel in kernels:
         if kernel.name in rates:
             rate = rates[kernel.name]
@@ -160,9 +238,10 @@ def streams(request: Request, results: Results, cache_bytes: int | None = None) 
     measured = partial(
         stream.measured, observer=results.observer, plan=plan, energy_s=request.energy_s, cache=cache_bytes
     )
-    for one in stream.passes(request.device):
-        if not request.libraries or one.library in request.libraries:
-            results.add(f"stream {one.name}", partial(measured, one))
+    passes = [one for one in stream.passes(request.device) if not request.libraries or one.library in request.libraries]
+    results.expected += len(passes)
+    for one in passes:
+        results.add(f"stream {one.name}", partial(measured, one))
     if request.device == "cpu":
         results.left_out |= {f"stream {name}": why for name, why in stream.LEFT_OUT.items()}
     if not products.has_torch():
@@ -171,7 +250,7 @@ def streams(request: Request, results: Results, cache_bytes: int | None = None) 
 
 def gpu_anchors(request: Request, results: Results) -> None:
     """The products that `rooflint calibrate device` reads, of GPUs only; in the native precision by default."""
-    if request.device == "cpu":
+    if not request.device.startswith("cuda"):
         return
     plan = gemm.plan_of(request.seconds / 2)
     measured = partial(anchors.measured, device=request.device, observer=results.observer, plan=plan)
@@ -181,85 +260,17 @@ def gpu_anchors(request: Request, results: Results) -> None:
                 f"want {' or '.join(anchors.DTYPES)}, which kernel times are fitted to"
             )
             continue
+        results.expected += sum(map(len, anchors.ANCHORS.values()))
         for kind, shapes in anchors.ANCHORS.items():
             for shape in shapes:
                 results.add(f"{kind} {name} {'x'.join(map(str, shape))}", partial(measured, shape, name))
 
 
-def networks(request: Request, sweep: Sweep, results: Results) -> None:
-    """Networks of torchvision at every batch in every precision, each in turn with the peak product."""
-    if not products.has_torch():
-        results.left_out |= {f"network {name}": NO_TORCH for name in sweep.names}
-        return
-    flush = _flushed(request.device) if sweep.flush else 0
-    for name in request.precisions or ("fp32",):
-        if name not in network.DTYPES:
-            known = ", ".join(network.DTYPES)
-            results.left_out[f"networks in {name}"] = (
-                f"want one of {known}; in another precision it would be another network"
-            )
-            continue
-        setting = network.Setting(
-            precision=name,
-            device=request.device,
-            channels_last=sweep.channels_last,
-            compiled=sweep.compiled,
-            graph=sweep.graph,
-            flush_bytes=flush,
-        )
-        _in_precision(request, sweep, setting, results)
-
-
-def _in_precision(request: Request, sweep: Sweep, setting: network.Setting, results: Results) -> None:
-    try:
-        results.progress(f"reference product in {setting.precision}")
-        reference = _reference(request, setting.precision)
-    except NotMeasuredError as error:
-        results.left_out |= {f"network {name} {setting.precision}": str(error) for name in sweep.names}
-        return
-    for name in sweep.names:
-        for batch in sweep.batches:
-            run = partial(_network, request, name, replace(setting, batch=batch), reference, results.observer)
-            results.add(f"network {name} {setting.precision} b{batch}", run)
-
-
-def _network(request: Request, name: str, setting: network.Setting, reference: Peak, observer: Observer) -> Measurement:
-    return network.measured(
-        name,
-        *vision_network(name, setting.batch),
-        setting,
-        observer=observer,
-        plan=gemm.plan_of(request.seconds),
-        reference=reference,
-        energy_s=request.energy_s,
-    )
-
-
-def vision_network(name: str, batch: int) -> tuple[Callable[[], Any], tuple[int, ...], int]:
-    """What makes a network of random weights, the shape of its input (batch first), and its captured work. [MAC]
-
-    Raises NotMeasuredError for a network whose input is not one batch of images or clips.
-    """
-    from rooflint.workloads.capture import torchvision_networks  # noqa: PLC0415  # it needs torch
-
-    kind = torchvision_networks.family(name)
-    if kind not in FAMILIES:
-        raise NotMeasuredError(
-            f"{kind}: only {', '.join(FAMILIES)} are timed, whose input is one batch of images or clips"
-        )
-
-    def module() -> Any:
-        return torchvision_networks.import_torchvision().models.get_model(name, weights=None)
-
-    shape = (batch, *torchvision_networks.input_shape(name)[1:])
-    return module, shape, load.network(name).at_batch(batch).total_macs
-
-
-def _reference(request: Request, name: str) -> Peak:
+def reference(request: Request, name: str) -> Peak:
     """The fastest product in this process, of any native library. Raises NotMeasuredError if there is none."""
     every = [one for one in products.kernels(request.device) if not one.own_process]
     reasons: list[str] = []
-    probed = ((one, _try(reasons, partial(gemm.probe, one))) for one in every if one.precision in ("fp32", name))
+    probed = ((one, tried(reasons, partial(gemm.probe, one))) for one in every if one.precision in ("fp32", name))
     rates = {one.name: rate for one, rate in probed if rate}
     fp32 = max((rate for one, rate in rates.items() if one.startswith("fp32 ")), default=None)
 
@@ -268,24 +279,17 @@ def _reference(request: Request, name: str) -> Peak:
         return gemm.peak(kernel, search_s=request.seconds / 2)
 
     able = [one for one in every if one.precision == name and one.name in rates]
-    peaks = [found for one in able if (found := _try(reasons, partial(native, one)))]
+    peaks = [found for one in able if (found := tried(reasons, partial(native, one)))]
     if not peaks:
         raise NotMeasuredError("; ".join(reasons) or f"no installed library multiplies in {name} here")
     turns = timing.take_in_turn([one.call for one in peaks], clock=peaks[0].clock, plan=gemm.plan_of(1.0))
     return max(zip(peaks, turns, strict=True), key=lambda pair: pair[0].subject.macs / pair[1].best_s)[0]
 
 
-def _try(reasons: list[str], do: Callable[[], T]) -> T | None:
+def tried(reasons: list[str], do: Callable[[], T]) -> T | None:
     """The result, or None and one more reason."""
     try:
         return do()
     except NotMeasuredError as error:
         reasons.append(str(error))
         return None
-
-
-def _flushed(device: str) -> int:
-    known = last_level_bytes() if device == "cpu" else stream.cache_bytes(device)
-    if isinstance(known, Unavailable):
-        raise RooflintError(f"--flush: the size of the last-level cache is {known}")
-    return known

@@ -290,7 +290,8 @@ class PowermetricsSource(PowerSource):
         if covered_s < 0.5 * seconds:
             raise PowerLost("powermetrics: its samples cover less than half of the run")
         joules = sum(one.power_w * one.seconds_within(begin_s, end_s) for one in found)
-        return Run(calls, seconds, joules, INTERVAL_MS / 1e3 * joules / seconds)
+        most_w = max(one.power_w for one in found if one.seconds_within(begin_s, end_s) > 0)
+        return Run(calls, seconds, joules, INTERVAL_MS / 1e3 * joules / seconds, most_w)
 
     def _collect(self, lines: IO[str], found: list[Stretch]) -> None:
         for one in stretches(lines, self._clock):

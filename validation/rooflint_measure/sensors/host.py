@@ -4,13 +4,15 @@ A `HostWatch` reads the counters before and after a sample and says what disturb
 """
 
 import os
+import re
 import sys
 from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from rooflint_measure.identity import ROOT, cpu_folder, online_cpus, read_int, read_text
-from rooflint_measure.record import Unavailable
+from rooflint_measure.record import Memory, Unavailable
 
 if sys.platform == "linux":  # elsewhere threads are not counted apart
     import resource
@@ -234,3 +236,23 @@ def _since(before_s: float | None, after_s: float | None) -> float | None:
 def grown(before: Counts, after: Counts) -> tuple[str, ...]:
     """Names of the counters that moved."""
     return tuple(name for name, count in after.items() if count > before.get(name, count))
+
+
+# ---- The most memory of a call
+
+RESET = "5"
+"""Written to `/proc/self/clear_refs`, it lets the peak of resident memory begin anew. proc(5)"""
+
+
+def resident_peak(call: Callable[[], object], root: Path = ROOT) -> Memory | Unavailable:
+    """The most resident memory of the whole process while a call runs, interpreter and libraries included. [B]"""
+    process = root / "proc/self"
+    try:
+        (process / "clear_refs").write_text(RESET, encoding="utf-8")
+    except OSError as error:
+        return Unavailable(reason=f"the peak of resident memory cannot be reset ({error.strerror})")
+    call()
+    with suppress(OSError):
+        if found := re.search(r"^VmHWM:\s+(\d+) kB", (process / "status").read_text(encoding="utf-8"), re.MULTILINE):
+            return Memory(peak_bytes=int(found[1]) * 1024, source="resident memory of the process")
+    return Unavailable(reason="the system does not count the peak of resident memory")

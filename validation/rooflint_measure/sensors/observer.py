@@ -56,12 +56,14 @@ class Observer(ABC):
 
 
 def observer(device: str = "cpu") -> Observer:
-    """The observer of `cpu`, `cuda` or `cuda:1`, as torch names devices; AMD's are called `cuda` there, too."""
+    """The observer of `cpu`, `cuda`, `cuda:1` or `mps`, as torch names devices; AMD's are called `cuda` there, too."""
     kind, _, index = device.partition(":")
     if device == "cpu":
         return CpuObserver()
+    if device == "mps":
+        return MetalObserver()
     if kind != "cuda" or not (index or "0").isdecimal():
-        raise RooflintError(f"--device: want cpu, cuda or cuda:N, found '{device}'")
+        raise RooflintError(f"--device: want cpu, cuda, cuda:N or mps, found '{device}'")
     return GpuObserver(find_jetson() or find_gpu(int(index or 0)))
 
 
@@ -95,6 +97,20 @@ class CpuObserver(Observer):
     def power(self) -> PowerSource | Unavailable:
         """RAPL, or powermetrics on macOS."""
         return cpu.power_source(self._root)
+
+
+class MetalObserver(CpuObserver):
+    """Looks at a chip of Apple's, whose GPU shares memory, heat and meter with its cores."""
+
+    def machine(self, libraries: Mapping[str, str]) -> Machine:
+        """The chip, as a GPU; its system does not report the number of GPU cores."""
+        found = super().machine(libraries)
+        return found.model_copy(update={"device": f"{found.device} GPU", "kind": "gpu", "count": 1})
+
+    def state(self) -> State:
+        """Load; the clock of the GPU is not reported."""
+        reason = Unavailable(reason="macOS does not report the clock of the GPU to a user's process")
+        return super().state().model_copy(update={"clock_hz": reason, "clock_source": ""})
 
 
 class GpuObserver(Observer):

@@ -25,6 +25,8 @@ class Run(NamedTuple):
     joules: float
     resolution_j: float
     """Step of the source. [J]"""
+    max_w: float | None = None
+    """The most during the run; None where it is not known. [W]"""
 
 
 class PowerSource(ABC):
@@ -55,6 +57,9 @@ class PowerSource(ABC):
             return Unavailable(reason=str(error))
         return Energy(source=self.name, idle_w=idle_w, **found._asdict())
 
+    def tick(self) -> None:  # noqa: B027  # most sources look by themselves
+        """A moment within a run, at which a counter is read for the power since the last one."""
+
     @abstractmethod
     def _measured(self, run: Callable[[], int]) -> Run:
         """Raises PowerLost."""
@@ -75,6 +80,12 @@ def integral_j(times_s: Sequence[float], powers_w: Sequence[float]) -> float:
 
 POLL_S = 0.001
 """Between two readings of a counter while its step is measured. [s]"""
+
+
+LEAST_WINDOW_S = 0.1
+"""Over which a counter gives a power, at least. [s]"""
+STEPS_OF_WINDOW = 10
+"""Steps of the counter in such a window, so that a step too many is a tenth of the power. [1]"""
 
 
 class Unwrapped:
@@ -111,6 +122,11 @@ class CounterSource(PowerSource):
         super().__init__(name, clock, sleep)
         self._read_j, self._unit_j, self._longest_s = read_j, unit_j, longest_s
         self._refresh_s = 0.0
+        self._ticks: list[tuple[float, float]] = []
+
+    def tick(self) -> None:
+        """Keep the time and the counter. Raises PowerLost."""
+        self._ticks.append((self._clock(), self._read_j()))
 
     def idle_w(self, seconds: float) -> float:
         """Average over at least `seconds`, from one step of the counter to another. [W]
@@ -126,6 +142,7 @@ class CounterSource(PowerSource):
 
     def _measured(self, run: Callable[[], int]) -> Run:
         begin_s, begin_j = self._clock(), self._read_j()
+        self._ticks = [(begin_s, begin_j)]
         calls = run()
         end_s, end_j = self._clock(), self._read_j()
         seconds, joules = end_s - begin_s, end_j - begin_j
@@ -133,7 +150,18 @@ class CounterSource(PowerSource):
             raise PowerLost(f"{self.name}: may wrap twice in a run of {seconds:.3g} s; want {self._longest_s:.3g}")
         if joules <= 0:
             raise PowerLost(f"{self.name}: the counter did not move in a run of {seconds:.3g} s; run for longer")
-        return Run(calls, seconds, joules, max(self._unit_j, self._refresh_s * joules / seconds))
+        resolution_j = max(self._unit_j, self._refresh_s * joules / seconds)
+        return Run(calls, seconds, joules, resolution_j, self._most_w())
+
+    def _most_w(self) -> float | None:
+        """The highest power between two ticks that are far enough apart for the steps of the counter. [W]"""
+        least_s, powers = max(LEAST_WINDOW_S, STEPS_OF_WINDOW * self._refresh_s), []
+        from_s, from_j = self._ticks[0]
+        for now_s, now_j in self._ticks[1:]:
+            if now_s - from_s >= least_s:
+                powers.append((now_j - from_j) / (now_s - from_s))
+                from_s, from_j = now_s, now_j
+        return max(powers, default=None)
 
     def _steps(self, seconds: float) -> list[tuple[float, float]]:
         """(time, energy) whenever the counter changed. [s], [J]"""
@@ -223,7 +251,7 @@ class SampledSource(PowerSource):
         joules = integral_j(times_s, powers_w) * share
         # a change of power shows up to one sample late
         step_j = self._interval_s * (max(powers_w) - min(powers_w))
-        return Run(calls, samples.times_s[-1] - samples.times_s[0], joules, step_j)
+        return Run(calls, samples.times_s[-1] - samples.times_s[0], joules, step_j, max(powers_w))
 
     def _settled(self, samples: Samples) -> tuple[Sequence[float], Sequence[float]]:
         """(times, powers) that average over nothing of before the run. Raises PowerLost where the run is too short."""

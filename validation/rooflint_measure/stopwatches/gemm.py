@@ -132,7 +132,10 @@ class Peak:
 
 def clock_of(device: str) -> Clock:
     """The clock of a device."""
-    return HostClock() if device == "cpu" else EventClock(import_torch().cuda)
+    if device == "cpu":
+        return HostClock()
+    torch = import_torch()
+    return EventClock(torch.mps if device == "mps" else torch.cuda)
 
 
 def probe(kernel: Kernel, clock: Clock | None = None) -> float:

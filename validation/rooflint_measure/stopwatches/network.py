@@ -1,13 +1,19 @@
 """Latency of a network as a caller measures it, in turn with the peak product of the same precision.
 
-The network is a module, its MACs are a number: counting them needs the model, which this stopwatch does not know.
+The network is a module with its inputs, its MACs and bytes are numbers: counting them needs the model, which this
+stopwatch does not know.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from importlib import import_module
+from itertools import chain
 from typing import Any
 
-from rooflint_measure.record import Measurement, Network, Unavailable
+from rooflint_measure.record import Measurement, Memory, Network, Unavailable
+from rooflint_measure.sensors.host import resident_peak
 from rooflint_measure.sensors.observer import Observer
 from rooflint_measure.stopwatches.clocks import Call, Clock, EventClock, FlushedHostClock, flusher, graphed
 from rooflint_measure.stopwatches.gemm import NotMeasuredError, Peak, clock_of, first_line
@@ -15,9 +21,40 @@ from rooflint_measure.stopwatches.products import SEED, import_torch
 from rooflint_measure.stopwatches.timing import Plan, measure
 
 DTYPES = {"fp64": "float64", "fp32": "float32", "tf32": "float32", "bf16": "bfloat16", "fp16": "float16"}
-"""By precision of the arithmetic. int8 is another network, whose layers were quantized."""
+"""By precision of the arithmetic."""
+
+QUANTIZED = {"int8": "float32", "int4": "bfloat16"}
+"""Precisions of weights that were quantized, with the type of what is not. Each makes another network."""
+
+ATTENTION = {"math": "MATH", "flash": "FLASH_ATTENTION", "efficient": "EFFICIENT_ATTENTION", "cudnn": "CUDNN_ATTENTION"}
+"""Backends of scaled_dot_product_attention, as torch calls them."""
+
+MODES = ("eager", "compile", "graph", "channels_last", "cudnn_benchmark", "no_grad", "high_priority")
+"""How a network may be run; `eager` is none of the others. Joined by `+`, with `attention=BACKEND`."""
 
 FLUSHED = Unavailable(reason="caches were emptied before each call, and a meter counts that, too")
+
+
+@dataclass(frozen=True)
+class Model:
+    """A network that can be called, and its work."""
+
+    name: str
+    make: Callable[[], Any]
+    """Its module, on the CPU, in fp32."""
+    inputs: tuple[Any, ...]
+    """Batch first: tensors, or containers of them. Numbers with a point are cast to the precision, ids are not."""
+    macs: int
+    """Of the whole batch. [MAC]"""
+    named: Mapping[str, Any] = field(default_factory=dict)
+    """Inputs that are passed by name."""
+    bytes_of: Callable[[str], float] | None = None
+    """Bytes that a call reads and writes at least, in a precision, by the count of the model. [B]"""
+    tokens: int | None = None
+    """New tokens of each sequence, of a language model."""
+    past: int = 0
+    is_quantized: bool = False
+    """Whether `make` gives a network in int8 already."""
 
 
 @dataclass(frozen=True)
@@ -33,13 +70,41 @@ class Setting:
     """Replay as a CUDA graph."""
     flush_bytes: int = 0
     """A cache of that size is emptied before each call; 0 for none. [B]"""
+    cudnn_benchmark: bool = False
+    """Let cuDNN try its convolutions."""
+    no_grad: bool = False
+    """`torch.no_grad` in place of inference mode."""
+    high_priority: bool = False
+    """On a CUDA stream of high priority."""
+    attention: str = ""
+    """A key of ATTENTION; empty leaves the choice to torch."""
+
+
+def mode(words: str) -> dict[str, Any]:
+    """Settings of `compile+channels_last`, `attention=flash`. Raises NotMeasuredError for other words."""
+    found: dict[str, Any] = {}
+    for word in words.split("+"):
+        name, _, backend = word.partition("=")
+        if name == "attention" and backend in ATTENTION:
+            found["attention"] = backend
+        elif word in MODES:
+            found |= {} if word == "eager" else {"compiled" if word == "compile" else word: True}
+        else:
+            raise NotMeasuredError(
+                f"want {', '.join(MODES)} or attention={'|'.join(ATTENTION)}, joined by '+'; found '{word}'"
+            )
+    return found
+
+
+def modes(device: str) -> tuple[str, ...]:
+    """Those that a kind of device has, the quickest to prepare first."""
+    cuda = device.partition(":")[0] == "cuda"
+    only = ("graph", "cudnn_benchmark", "high_priority", "attention=flash") if cuda else ()
+    return ("eager", "channels_last", "no_grad", "attention=math", *only, "compile")
 
 
 def measured(
-    name: str,
-    module: Callable[[], Any],
-    shape: tuple[int, ...],
-    macs: int,
+    model: Model,
     setting: Setting,
     *,
     observer: Observer,
@@ -47,80 +112,200 @@ def measured(
     reference: Peak | None = None,
     energy_s: float = 0.0,
 ) -> Measurement:
-    """An inference of a network on random input of that shape, batch first.
+    """An inference of a network on random input.
 
-    `module` makes the network, which is put into eval mode and keeps its weights; `macs` are of the whole batch [MAC];
-    `reference` is timed in turn; a metered run of `energy_s` follows, 0 for none [s].
+    `reference` is timed in turn; a metered run of `energy_s` follows, 0 for none [s]; then a call whose memory is read.
 
     Raises NotMeasuredError where this machine cannot run it so.
     """
-    found = measure(
-        subject(name, macs, setting),
-        prepared(module, shape, setting),
-        observer=observer,
-        plan=plan,
-        clock=_clock(setting),
-        reference=(reference.subject, reference.call) if reference else None,
-        energy_s=0.0 if setting.flush_bytes else energy_s,
-        details={"input": "x".join(map(str, shape)), "flushed_bytes": setting.flush_bytes},
-    )
+    with _settings(setting):
+        call = prepared(model, setting)
+        found = measure(
+            subject(model, setting),
+            call,
+            observer=observer,
+            plan=plan,
+            clock=_clock(setting),
+            reference=(reference.subject, reference.call) if reference else None,
+            bytes_moved=model.bytes_of(setting.precision) if model.bytes_of else None,
+            energy_s=0.0 if setting.flush_bytes else energy_s,
+            details={"input": _shapes(model), "flushed_bytes": setting.flush_bytes},
+        )
+        found = found.model_copy(update={"memory": peak_memory(call, setting.device)})
     return found.model_copy(update={"energy": FLUSHED}) if setting.flush_bytes and energy_s else found
 
 
-def subject(name: str, macs: int, setting: Setting) -> Network:
+def peak_memory(call: Call, device: str, torch: Any = None) -> Memory | Unavailable:
+    """The most memory while a call runs, weights and input included. [B]"""
+    kind = device.partition(":")[0]
+    if kind == "cpu":
+        return resident_peak(call)
+    torch = torch or import_torch()
+    if kind == "mps":
+        call()
+        torch.mps.synchronize()
+        return Memory(peak_bytes=int(torch.mps.driver_allocated_memory()), source="Metal driver, after a call")
+    torch.cuda.synchronize(device)
+    torch.cuda.reset_peak_memory_stats(device)
+    call()
+    torch.cuda.synchronize(device)
+    return Memory(peak_bytes=int(torch.cuda.max_memory_allocated(device)), source="torch allocator")
+
+
+def subject(model: Model, setting: Setting) -> Network:
     """The subject of a recording."""
+    extra = ("cudnn_benchmark", "no_grad", "high_priority")
+    words = [name for name in extra if getattr(setting, name)]
+    words += [f"{setting.attention}_attention"] if setting.attention else []
+    words += ["dynamic"] if setting.precision == "int8" and not model.is_quantized else []
     return Network(
-        name=name,
+        name=model.name,
         batch=setting.batch,
         precision=setting.precision,
         library="torch",
         layout="channels_last" if setting.channels_last else "contiguous",
         compiled=setting.compiled,
         graph=setting.graph,
-        macs=macs,
+        modes=tuple(words),
+        tokens=model.tokens,
+        past=model.past,
+        macs=model.macs,
     )
 
 
-def prepared(module: Callable[[], Any], shape: tuple[int, ...], setting: Setting) -> Call:
+def prepared(model: Model, setting: Setting) -> Call:
     """The network, ready to be called: eval and inference mode, random input. Raises NotMeasuredError."""
     torch = import_torch()
-    if setting.precision not in DTYPES:
-        raise NotMeasuredError(f"a network runs in {', '.join(DTYPES)}; {setting.precision} would be another network")
-    if setting.graph and setting.device == "cpu":
-        raise NotMeasuredError("graphs are replayed on CUDA devices only")
+    _refuse(model, setting)
     _fix_math(setting)
     torch.manual_seed(SEED)
-    dtype = getattr(torch, DTYPES[setting.precision])
+    dtype = getattr(torch, (DTYPES | QUANTIZED)[setting.precision])
     layout = torch.channels_last if setting.channels_last else torch.contiguous_format
+    pytree = torch.utils._pytree
     try:
-        network = module().eval().to(device=setting.device, dtype=dtype, memory_format=layout)
-        draw = torch.randn(shape, device=setting.device).to(dtype=dtype, memory_format=layout)
+        network = _quantized(model, setting).eval()
+        if not model.is_quantized:
+            network = network.to(device=setting.device, dtype=dtype, memory_format=layout)
+        place = _placed(setting, None if model.is_quantized else dtype, layout)
+        inputs, named = pytree.tree_map(place, (model.inputs, dict(model.named)))
         run = torch.compile(network) if setting.compiled else network
-        call = _inference(run, draw)
+        call = _inference(run, inputs, named, no_grad=setting.no_grad)
         call()
         return graphed(call, torch.cuda) if setting.graph else call
     except Exception as error:  # a compiler, a backend and a driver each raise their own
         raise NotMeasuredError(_first_line(error)) from error
 
 
-def _inference(run: Callable[[Any], object], draw: Any) -> Call:
+def _refuse(model: Model, setting: Setting) -> None:
+    """Raise NotMeasuredError for what makes no sense, with the reason."""
+    if setting.precision not in DTYPES | QUANTIZED:
+        raise NotMeasuredError(f"want one of {', '.join(DTYPES | QUANTIZED)}, found {setting.precision}")
+    if model.is_quantized and setting.precision != "int8":
+        raise NotMeasuredError(f"{model.name} is quantized; want -p int8")
+    if not setting.device.startswith("cuda"):
+        wrong = ("graph", "graphs are replayed"), ("high_priority", "streams have a priority")
+        for name, what in (*wrong, ("cudnn_benchmark", "cuDNN computes")):
+            if getattr(setting, name):
+                raise NotMeasuredError(f"{what} on CUDA devices only")
+    if setting.channels_last and not any(leaf.dim() == 4 for leaf in _tensors(model)):
+        raise NotMeasuredError("channels_last is a layout of pictures; want an input of four axes")
+
+
+def _quantized(model: Model, setting: Setting) -> Any:
+    """The module, in the type that its weights are to have."""
+    module = model.make()
+    if setting.precision == "int8" and not model.is_quantized:
+        torch = import_torch()
+        if setting.device != "cpu":
+            raise NotMeasuredError("torch quantizes linear layers to int8 on CPUs only")
+        layers = {torch.nn.Linear}
+        if not any(type(part) in layers for part in module.modules()):
+            raise NotMeasuredError("has no linear layer, which is what torch quantizes dynamically")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # torch has announced to move it elsewhere for years
+            return torch.ao.quantization.quantize_dynamic(module, layers, dtype=torch.qint8)
+    if setting.precision == "int4":
+        return _weights_of_4_bit(module, setting)
+    return module
+
+
+def _weights_of_4_bit(module: Any, setting: Setting) -> Any:
+    """Linear layers with weights of 4 bit, which torchao reads for products in bf16."""
+    try:
+        quantization = import_module("torchao.quantization")
+    except ImportError as error:
+        raise NotMeasuredError("weights of 4 bit need torchao (pip install torchao)") from error
+    module = module.to(device=setting.device, dtype=import_torch().bfloat16)
+    quantization.quantize_(module, quantization.Int4WeightOnlyConfig())
+    return module
+
+
+def _placed(setting: Setting, dtype: Any, layout: Any) -> Callable[[Any], Any]:
+    """Brings an input to the device, in the type and the layout of the network."""
     torch = import_torch()
 
+    def place(leaf: Any) -> Any:
+        if not isinstance(leaf, torch.Tensor):
+            return leaf
+        cast = dtype if leaf.is_floating_point() else None
+        return leaf.to(setting.device, cast, memory_format=layout if leaf.dim() == 4 else torch.preserve_format)
+
+    return place
+
+
+def _tensors(model: Model) -> list[Any]:
+    torch = import_torch()
+    leaves = torch.utils._pytree.tree_leaves((model.inputs, dict(model.named)))
+    return [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+
+
+def _shapes(model: Model) -> str:
+    """`8x3x224x224`; of several inputs each, at most four of them."""
+    shapes = ["x".join(map(str, leaf.shape)) for leaf in _tensors(model)]
+    return ", ".join(chain(shapes[:4], ["…"] if len(shapes) > 4 else []))
+
+
+def _inference(run: Callable[..., Any], inputs: tuple[Any, ...], named: dict[str, Any], *, no_grad: bool) -> Call:
+    torch = import_torch()
+    guard = torch.no_grad if no_grad else torch.inference_mode
+
     def call() -> object:
-        with torch.inference_mode():
-            return run(draw)
+        with guard():
+            return run(*inputs, **named)
 
     return call
+
+
+@contextmanager
+def _settings(setting: Setting) -> Iterator[None]:
+    """What is switched for the whole of a measurement, and back afterwards."""
+    torch = import_torch()
+    with ExitStack() as stack:
+        stack.enter_context(_attention(setting.attention))
+        if setting.cudnn_benchmark and setting.device.startswith("cuda"):
+            before = torch.backends.cudnn.benchmark
+            stack.callback(setattr, torch.backends.cudnn, "benchmark", before)
+            torch.backends.cudnn.benchmark = True
+        if setting.high_priority and setting.device.startswith("cuda"):
+            stack.enter_context(torch.cuda.stream(torch.cuda.Stream(priority=-1)))
+        yield
+
+
+def _attention(backend: str) -> Any:
+    if not backend:
+        return nullcontext()
+    attention = import_torch().nn.attention
+    return attention.sdpa_kernel(getattr(attention.SDPBackend, ATTENTION[backend]))
 
 
 def _fix_math(setting: Setting) -> None:
     """Say whether fp32 may be rounded to tf32, for products and for convolutions alike."""
     torch = import_torch()
     rounded = setting.precision == "tf32"
-    if rounded and setting.device == "cpu":
-        raise NotMeasuredError("a CPU has no tf32")
+    if rounded and not setting.device.startswith("cuda"):
+        raise NotMeasuredError(f"a {setting.device.upper()} has no tf32")
     torch.set_float32_matmul_precision("high" if rounded else "highest")
-    if setting.device != "cpu":
+    if setting.device.startswith("cuda"):
         torch.backends.cudnn.allow_tf32 = rounded
 
 

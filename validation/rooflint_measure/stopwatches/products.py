@@ -53,7 +53,7 @@ class Kernel:
 def kernels(device: str = "cpu") -> list[Kernel]:
     """Everything that an installed library has a name for; a probe finds out whether this device does it well."""
     if device != "cpu":
-        return [*_cuda(device)] if has_torch() else []
+        return [*(_metal() if device == "mps" else _cuda(device))] if has_torch() else []
     return [*_numpy(), *(_torch_cpu() if has_torch() else ())]
 
 
@@ -231,6 +231,12 @@ def _cuda(device: str) -> Iterator[Kernel]:
     yield kernel("int8", {"torch._int_mm": _int8_product(device, columns=True)})
     sums = {"torch._scaled_mm e4m3": False, "torch._scaled_mm e4m3 use_fast_accum": True}
     yield kernel("fp8", {call: _fp8_product(device, fast_sums=fast) for call, fast in sums.items()})
+
+
+def _metal() -> Iterator[Kernel]:
+    """Products of torch on Apple's GPUs, which compute in no fp64."""
+    for precision, dtype in (("fp32", "float32"), ("bf16", "bfloat16"), ("fp16", "float16")):
+        yield Kernel(precision, "metal", "mps", {"torch.mm": _torch_product(dtype, "mps")}, first=512, last=8192)
 
 
 def _fp8_product(device: str, *, fast_sums: bool) -> Make:

@@ -212,7 +212,7 @@ def measure(
     before, watch = observer.state(), _StateWatch(observer, plan, _occupation(call, clock))
     samples, *others = take_in_turn(calls, clock=clock, plan=plan, watch=watch)
     conditions = observer.conditions(before, observer.state(), tuple(watch.states))
-    energy = _energy(meter, _run(call, clock, energy_s), idle_w, min(energy_s, IDLE_S))
+    energy = _energy(meter, _run(call, clock, energy_s, meter), idle_w, min(energy_s, IDLE_S))
     return Measurement(
         subject=subject,
         samples=samples,
@@ -257,14 +257,17 @@ def _energy(
     return found
 
 
-def _run(call: Call, clock: Clock, seconds: float) -> Callable[[], int]:
-    """Calls in a row for that long, a chunk at a time, so that the clock seldom waits."""
+def _run(call: Call, clock: Clock, seconds: float, meter: PowerSource | Unavailable) -> Callable[[], int]:
+    """Calls in a row for that long, a chunk at a time, so that the clock seldom waits; the meter looks after each."""
+    tick = meter.tick if isinstance(meter, PowerSource) else None
 
     def run() -> int:
         made, chunk, end = 0, 1, time.perf_counter() + seconds
         while time.perf_counter() < end:
             took = clock.seconds(call, chunk)
             made += chunk
+            if tick:
+                tick()
             if took < METERED_CHUNK_S:
                 chunk *= 2
         return made

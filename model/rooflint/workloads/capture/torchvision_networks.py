@@ -321,6 +321,23 @@ def build(network: str, shape: tuple[int, ...]) -> torch.nn.Module:
         return lay_out(module) if family(network) == "quantization" else module
 
 
+def build_for_run(network: str, shape: tuple[int, ...]) -> torch.nn.Module:
+    """The network in evaluation mode on the CPU, with random weights; a quantised one computes in int8.
+
+    Raises CaptureError where this machine cannot build it.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # news of torchvision about its initialisations, and of torch about int8
+        options = _options(network, shape)
+        if family(network) == "quantization":
+            options["quantize"] = True
+        try:
+            module: torch.nn.Module = import_torchvision().models.get_model(network, **options)
+        except (RuntimeError, AssertionError) as error:
+            raise CaptureError(f"torchvision/{network} cannot be built here: {error}") from error
+    return module.eval()
+
+
 def _options(network: str, shape: tuple[int, ...]) -> dict[str, Any]:
     """No weights, else as its weights would make it: with an auxiliary classifier, with a position for each patch."""
     parameters = inspect.signature(import_torchvision().models.get_model_builder(network)).parameters

@@ -34,8 +34,14 @@ def capture_factory(target: str, shapes: Sequence[Sequence[int]] = ()) -> Worklo
     module itself. `shapes`, one for each input, replace its example; the first axis of the first one is the batch.
     Raises CaptureError, in one sentence, for anything that is not so.
     """
+    module, example = made(target, shapes)
+    return capture_scaled(module, example, target)
+
+
+def made(target: str, shapes: Sequence[Sequence[int]] = ()) -> tuple[torch.nn.Module, Example]:
+    """The module of a factory, in evaluation mode, and what to call it with. Raises CaptureError as above."""
     module, given = _made(target)
-    return capture_scaled(module.eval(), _example(target, module, given, shapes), target)
+    return module.eval(), _example(target, module, given, shapes)
 
 
 def capture_module(module: Any, inputs: Any = None, shapes: Sequence[Sequence[int]] = ()) -> Workload:
@@ -60,7 +66,7 @@ def _made(target: str) -> tuple[torch.nn.Module, Any]:
         try:
             made = made()
         except Exception as error:
-            raise CaptureError(f"{target}: calling it failed: {_first_line(error)}") from error
+            raise CaptureError(f"{target}: calling it failed: {first_line(error)}") from error
     module, given = made if isinstance(made, tuple) and len(made) == 2 else (made, None)
     if not isinstance(module, torch.nn.Module):
         raise CaptureError(f"{target}: want a torch.nn.Module from it, found {type(module).__name__}")
@@ -78,7 +84,7 @@ def _looked_up(target: str) -> Any:
         with _folder_first(file.parent if file else Path.cwd()):
             found: Any = _loaded_file(file) if file else importlib.import_module(name)
     except Exception as error:  # the user's code may raise anything
-        raise CaptureError(f"{target}: cannot import {name}: {_first_line(error)}") from error
+        raise CaptureError(f"{target}: cannot import {name}: {first_line(error)}") from error
     for part in attribute.split("."):
         if not hasattr(found, part):
             raise CaptureError(f"{target}: {name} has no attribute '{attribute}'")
@@ -152,6 +158,13 @@ def capture_program(file: Path) -> Workload:
         return replace(workload, fixed_batch=reason)
 
 
+def program(file: Path) -> tuple[torch.nn.Module, Example]:
+    """The module of a saved program, and the example that it was exported with. Raises CaptureError as above."""
+    found = _loaded(file)
+    _refuse_training(file, found)
+    return _Evaluated(found.module()), _example_of(file, found)
+
+
 def _loaded(file: Path) -> Any:
     if not file.is_file():
         raise CaptureError(f"{file}: no such file")
@@ -161,7 +174,7 @@ def _loaded(file: Path) -> Any:
         with quiet():
             return torch.export.load(file)
     except Exception as error:  # torch documents no common base of what it raises
-        raise CaptureError(f"{file}: want a program saved by torch.export.save, found {_first_line(error)}") from error
+        raise CaptureError(f"{file}: want a program saved by torch.export.save, found {first_line(error)}") from error
 
 
 def _refuse_training(file: Path, program: Any) -> None:
@@ -203,7 +216,7 @@ def _renamed(counts: Workload, names: Workload) -> Workload:
     return replace(counts, name=names.name, op_names=names.op_names)
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
     """The first line of an error, with its type where it says little."""
     first = next(iter(str(error).splitlines()), "")
     return f"{type(error).__name__}: {first}" if first else type(error).__name__

@@ -1,0 +1,152 @@
+"""Networks that run by the names that compare takes: what is built has the facts of its name, and it can be called."""
+
+import json
+
+import pytest
+
+torch = pytest.importorskip("torch")
+from rooflint.workloads.capture.torchvision_networks import import_torchvision  # noqa: E402
+
+import_torchvision()  # transformers imports it, and fails where its operators do not load
+transformers = pytest.importorskip("transformers")
+
+from rooflint.base.errors import RooflintError  # noqa: E402
+from rooflint.workloads.capture.graph import CaptureError  # noqa: E402
+from rooflint.workloads.capture.runnable import built, differences, keys_of, runnable  # noqa: E402
+from rooflint.workloads.huggingface import FAMILIES, transformer_of  # noqa: E402
+from rooflint.workloads.networks import network_named, network_names  # noqa: E402
+
+SMALL = {
+    "model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 256,
+    "num_key_value_heads": 2, "intermediate_size": 96, "max_position_embeddings": 128,
+}  # fmt: skip
+
+
+def called(found):
+    with torch.inference_mode():
+        return found.make()(*found.example.arguments, **found.example.named)
+
+
+@pytest.mark.parametrize("name", network_names())
+def test_the_configuration_that_transformers_reads_has_the_facts_of_the_name(name):
+    net = network_named(name).transformer
+    keys = keys_of(net)
+    if keys["model_type"] not in FAMILIES:
+        pytest.skip(f"{keys['model_type']} is built by no configuration yet")
+    configuration = transformers.AutoConfig.for_model(**keys)
+    again = transformer_of(name, json.loads(configuration.to_json_string(use_diff=False)))
+    assert differences(net, again) == []
+
+
+def test_bert_takes_ids_and_has_its_parameters():
+    found = runnable("bert-base", 2, prompt=8)
+    (ids,) = found.example.arguments
+    assert (ids.shape, ids.dtype, found.tokens, found.family) == ((2, 8), torch.int64, 8, "text")
+    assert called(found).shape == (2, 8, 768)
+    assert sum(one.numel() for one in found.make().parameters()) == network_named("bert-base").transformer.parameters
+
+
+def test_clip_takes_pictures_of_its_own_size():
+    found = runnable("clip-vit-b-32", 2)
+    assert (found.example.arguments[0].shape, found.tokens) == ((2, 3, 224, 224), None)
+    assert called(found).shape == (2, 512)
+
+
+@pytest.fixture
+def small(tmp_path):
+    file = tmp_path / "tiny-llama" / "config.json"
+    file.parent.mkdir()
+    file.write_text(json.dumps(SMALL), encoding="utf-8")
+    return str(file)
+
+
+def test_a_small_llama_is_read_from_its_config_json_and_named_without_its_folders(small):
+    found = runnable(small, 3, prompt=5)
+    assert found.name == "tiny-llama/config.json"
+    assert called(found).shape == (3, 1, 256)  # logits of the last token
+
+
+def test_a_step_of_decode_sees_the_whole_cache(small):
+    found = runnable(small, 2, prompt=1, past=7)
+    ids, *cached = found.example.arguments
+    assert (ids.shape, len(cached), cached[0].shape) == ((2, 1), 2 * 2, (2, 2, 7, 16))
+    before = called(found)
+    found.example.arguments[1].zero_()
+    assert not torch.equal(before, called(found))
+
+
+def test_a_call_does_not_lengthen_the_cache_of_the_next_one(small):
+    found = runnable(small, 1, prompt=1, past=7)
+    module = found.make()
+    with torch.inference_mode():
+        first, second = module(*found.example.arguments), module(*found.example.arguments)
+    assert torch.equal(first, second)
+
+
+def test_a_configuration_that_transformers_reads_otherwise_is_refused():
+    net = network_named("llama-3.2-1b").transformer
+    keys = keys_of(net) | {"num_hidden_layers": 3}
+    with pytest.raises(CaptureError, match=r"transformers has no configuration with its facts \(layers\)"):
+        built("llama", keys, net)
+
+
+FACTORY = """
+import torch
+
+def two():
+    return torch.nn.Embedding(3, 4), torch.tensor([[0], [2]])
+
+def plain():
+    return torch.nn.Linear(4, 2)
+"""
+
+
+@pytest.fixture
+def factory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "nets.py").write_text(FACTORY, encoding="utf-8")
+    return "nets.py"
+
+
+def test_a_user_model_at_another_batch_gets_its_own_samples_again(factory):
+    # ids above 2 would not be in the table
+    found = runnable(f"{factory}:two", 5)
+    assert found.name == "nets.py:two"
+    assert found.example.arguments[0].flatten().tolist() == [0, 2, 0, 2, 0]
+    assert called(found).shape == (5, 1, 4)
+
+
+def test_a_user_model_without_an_example_gets_random_input_of_the_shape(factory):
+    found = runnable(f"{factory}:plain", 8, shapes=[[1, 4]])
+    assert called(found).shape == (8, 2)
+    assert found.table.total_macs == 8 * 4 * 2
+    with pytest.raises(RooflintError, match="want the shape of its input, such as --input 1,3,224,224"):
+        runnable(f"{factory}:plain")
+
+
+def test_a_saved_program_runs_as_it_was_exported(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "linear.pt2"
+    torch.export.save(torch.export.export(torch.nn.Linear(4, 2).eval(), (torch.randn(3, 4),)), file)
+    found = runnable(str(file), 3)
+    assert (found.name, called(found).shape) == ("linear.pt2", (3, 2))
+
+
+@pytest.mark.parametrize(
+    ("name", "family"),
+    [
+        ("mobilenet_v2", "classification"),
+        ("lraspp_mobilenet_v3_large", "segmentation"),
+        ("raft_small", "optical_flow"),
+        ("quantized_mobilenet_v2", "quantization"),
+    ],
+)
+def test_torchvision_runs_by_name(name, family):
+    found = runnable(name, shapes=[[1, 3, 128, 128]])
+    assert (found.family, found.table.batch) == (family, 1)
+    assert called(found) is not None
+
+
+def test_an_unknown_name_is_told_as_elsewhere():
+    with pytest.raises(RooflintError, match="did you mean resnet18"):
+        runnable("resnet81")

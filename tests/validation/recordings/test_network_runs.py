@@ -1,0 +1,172 @@
+"""Runs of networks: which cases, in which order and time, beside which product, and what a name means."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from pytest_rooflint.recordings import network_runs, runs
+from pytest_rooflint.recordings.network_runs import Case, Sweep, cases, plan, short
+from rooflint.base.errors import RooflintError
+from rooflint_measure.record import Gemm, Unavailable
+from rooflint_measure.stopwatches import gemm, network, products, stream
+from rooflint_measure.stopwatches.clocks import HostClock
+from rooflint_measure.stopwatches.gemm import NotMeasuredError, Peak
+from rooflint_measure.stopwatches.network import Model, Setting
+
+MACS = 1000
+
+
+def product(precision):
+    return Peak(Gemm(precision=precision, library="mkl", m=64, n=64, k=64), lambda: None, HostClock(), "a way", 1)
+
+
+@pytest.fixture
+def results(stand_in):
+    """Results that keep the names of which progress was told."""
+    names = []
+    found = runs.Results(stand_in(), names.append)
+    found.names = names
+    return found
+
+
+@pytest.fixture
+def stubs(monkeypatch):
+    """Networks, products and passes that are not run: how each network would have been."""
+
+    def reference(request, precision):
+        if precision == "fp16":
+            raise NotMeasuredError("no installed library multiplies in fp16 here")
+        return product(precision)
+
+    monkeypatch.setattr(products, "has_torch", lambda: True)
+    monkeypatch.setattr(network_runs, "reference", reference)
+    monkeypatch.setattr(network_runs, "model", lambda name, batch, sweep: Model(name, None, (), MACS * batch))
+    monkeypatch.setattr(network, "measured", lambda *what, **how: (what, how))
+    monkeypatch.setattr(stream, "passes", lambda device: [])
+
+
+def test_networks_run_at_every_batch_and_the_first_choice_of_each_comes_first(stubs, results):
+    sweep = Sweep(("resnet18", "alexnet"), batches=(1, 8), modes=("channels_last",))
+    network_runs.networks(runs.Request(precisions=("bf16",), seconds=0.1, energy_s=2), sweep, results)
+    assert [name for name in results.names if name.startswith("network")] == [
+        "network resnet18 bf16 b1 channels_last",
+        "network alexnet bf16 b1 channels_last",
+        "network resnet18 bf16 b8 channels_last",
+        "network alexnet bf16 b8 channels_last",
+    ]
+    (model, setting), how = results.measurements[2]
+    assert (model.name, model.macs) == ("resnet18", 8 * MACS)
+    assert setting == Setting(precision="bf16", batch=8, channels_last=True)
+    assert (how["plan"], how["energy_s"], how["reference"].subject.precision) == (gemm.plan_of(0.1), 2, "bf16")
+
+
+def test_the_product_is_searched_for_once_a_precision(stubs, results):
+    network_runs.networks(runs.Request(seconds=0.1), Sweep(("resnet18", "alexnet")), results)
+    assert results.names.count("reference product in fp32") == 1
+    assert results.measurements[0][1]["reference"] is results.measurements[1][1]["reference"]
+
+
+def test_none_is_timed_without_a_product_to_stand_beside(stubs, results):
+    network_runs.networks(runs.Request(precisions=("fp16",), seconds=0.1), Sweep(("resnet18", "alexnet")), results)
+    reason = "no installed library multiplies in fp16 here"
+    assert results.left_out == {"network resnet18 fp16 b1": reason, "network alexnet fp16 b1": reason}
+
+
+def test_weights_of_4_bit_stand_beside_the_product_that_they_are_multiplied_in(stubs, results):
+    network_runs.networks(runs.Request(precisions=("int4",), seconds=0.1), Sweep(("resnet18",)), results)
+    assert results.measurements[0][1]["reference"].subject.precision == "bf16"
+
+
+def test_without_torch_every_network_is_left_out_in_words(results, monkeypatch):
+    monkeypatch.setattr(products, "has_torch", lambda: False)
+    network_runs.networks(runs.Request(), Sweep(("resnet18", "alexnet")), results)
+    assert results.left_out == {"network resnet18": runs.NO_TORCH, "network alexnet": runs.NO_TORCH}
+
+
+def test_the_cache_is_flushed_by_its_own_size_and_only_where_asked(stubs, results, monkeypatch):
+    monkeypatch.setattr(network_runs, "last_level_bytes", lambda: 32 * 2**20)
+    monkeypatch.setattr(stream, "cache_bytes", lambda device: Unavailable(reason="not known"))
+    network_runs.networks(runs.Request(seconds=0.1), Sweep(("resnet18",), flush=True), results)
+    assert results.measurements[0][0][-1].flush_bytes == 32 * 2**20
+    with pytest.raises(RooflintError, match="--flush: the size of the last-level cache is "):
+        network_runs.networks(runs.Request("cuda"), Sweep(("resnet18",), flush=True), results)
+
+
+def test_a_wrong_mode_is_refused_before_anything_is_measured(stubs, results):
+    with pytest.raises(NotMeasuredError, match="found 'fast'"):
+        network_runs.networks(runs.Request(), Sweep(("resnet18",), modes=("fast",)), results)
+    assert results.names == []
+
+
+def test_tokens_are_refused_where_no_network_takes_them(stubs, results):
+    with pytest.raises(RooflintError, match="--prompt and --past are for language models, which resnet18 is not"):
+        network_runs.networks(runs.Request(), Sweep(("resnet18",), prompt=8), results)
+    network_runs.networks(runs.Request(seconds=0.1), Sweep(("resnet18", "bert-base"), prompt=8), results)
+    assert len(results.measurements) == 2
+
+
+# ---- cases and budgets
+
+
+def test_all_modes_are_those_of_the_device():
+    words = [one.mode for one in cases(runs.Request("cuda"), Sweep(("resnet18",), modes=("all",)))]
+    assert words == [*network.modes("cuda")]
+    assert words[0] == "eager"
+
+
+def test_cases_that_differ_in_more_ways_come_later():
+    request, sweep = runs.Request(precisions=("fp32", "bf16")), Sweep(("a", "b"), (1, 8), ("eager", "compile"))
+    found = cases(request, sweep)
+    assert len(found) == 2 * 2 * 2 * 2
+    assert [one.rank for one in found] == sorted(one.rank for one in found)
+    assert found[:2] == [Case("a", "fp32", 1, "eager", 0), Case("b", "fp32", 1, "eager", 0)]
+    assert found[-1] == Case("b", "bf16", 8, "compile", 3)
+
+
+EIGHT = cases(runs.Request(), Sweep(tuple("abcdefgh")))
+
+
+@pytest.mark.parametrize(
+    ("left_s", "seconds", "chosen"),
+    [
+        (math.inf, 10.0, 8),
+        # one search of 10 s, eight of 10 + 1.5
+        (102.0, 10.0, 8),
+        # (57 - 8 × 1.5) / (1 + 8)
+        (57.0, 5.0, 8),
+        # one search of 1 s, (16 - 1) / (1 + 1.5)
+        (16.0, 1.0, 6),
+        # one at least
+        (0.5, 1.0, 1),
+    ],
+)
+def test_figures_get_shorter_before_one_is_dropped(left_s, seconds, chosen):
+    found = plan(EIGHT, runs.Request(seconds=10), left_s)
+    assert (found.seconds, len(found.chosen)) == (pytest.approx(seconds), chosen)
+    assert (*found.chosen, *found.dropped) == tuple(EIGHT)
+
+
+def test_what_a_budget_drops_is_left_out_by_name(stubs, results):
+    results.budget_s = 16.4
+    network_runs.networks(runs.Request(), Sweep(tuple("abcdefgh")), results)
+    assert len(results.measurements) == 6
+    assert results.left_out["network h fp32 b1"] == "number 2 of 2 that do not fit the budget of 16.4 s"
+
+
+# ---- names
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("resnet18", "resnet18"),
+        ("torchvision/resnet18", "torchvision/resnet18"),
+        ("/home/me/nets.py:small", "nets.py:small"),
+        ("llama/config.json", "config.json"),
+        ("out/net.pt2", "net.pt2"),
+    ],
+)
+def test_a_folder_is_no_part_of_a_name_that_is_kept(name, told):
+    assert short(name) == told
+    assert replace(EIGHT[0], name=name).label == f"network {told} fp32 b1"

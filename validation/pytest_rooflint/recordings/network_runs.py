@@ -1,0 +1,234 @@
+"""Runs of networks on one device: which cases, in which order, within which time, each beside the peak product."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+
+from pytest_rooflint.recordings.runs import NO_TORCH, Request, Results, reference, tried
+from rooflint.base.errors import RooflintError
+from rooflint.base.units import SECONDS, format_quantity
+from rooflint.workloads.load import Shapes, configured_network
+from rooflint_measure.identity import last_level_bytes
+from rooflint_measure.record import Measurement, Stream, Unavailable
+from rooflint_measure.stopwatches import gemm, network, products, stream
+from rooflint_measure.stopwatches.gemm import NotMeasuredError, Peak
+from rooflint_measure.stopwatches.network import Model, Setting
+
+LEAST_S = 1.0
+"""A network is not timed for less. [s]"""
+AROUND_S = 1.5
+"""Building, moving and warming up a network takes about so long beside its samples. [s]"""
+STORED = {"int8": ("fp32", "int8"), "int4": ("bf16", "int4")}
+"""Precisions of activations and weights where linear layers were quantized."""
+ALL = "all"
+"""Every mode that the device has."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Networks, and how each is run."""
+
+    names: tuple[str, ...]
+    batches: tuple[int, ...] = (1,)
+    modes: tuple[str, ...] = ("eager",)
+    """Words of `network.mode`, or `all`."""
+    flush: bool = False
+    prompt: int | None = None
+    """New tokens of each sequence, of language models."""
+    past: int = 0
+    shapes: Shapes = ()
+    """Of the inputs of the others, batch first."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One network in one setting."""
+
+    name: str
+    precision: str
+    batch: int
+    mode: str
+    rank: int
+    """In how many ways it is not the first choice; those of 0 come first, so that a short budget has every network."""
+
+    @property
+    def label(self) -> str:
+        """`network resnet18 fp32 b8 compile`."""
+        words = [
+            "network",
+            short(self.name),
+            self.precision,
+            f"b{self.batch}",
+            *([] if self.mode == "eager" else [self.mode]),
+        ]
+        return " ".join(words)
+
+
+def cases(request: Request, sweep: Sweep) -> list[Case]:
+    """All of them, in the order in which they are measured."""
+    modes = [*dict.fromkeys(one for word in sweep.modes for one in _modes(word, request.device))]
+    return sorted(_cases(request.precisions or ("fp32",), modes, sweep), key=lambda one: one.rank)
+
+
+def _modes(word: str, device: str) -> tuple[str, ...]:
+    return network.modes(device) if word == ALL else (word,)
+
+
+def _cases(precisions: tuple[str, ...], modes: list[str], sweep: Sweep) -> Iterator[Case]:
+    for at, precision in enumerate(precisions):
+        for name in sweep.names:
+            for place, batch in enumerate(sweep.batches):
+                for number, mode in enumerate(modes):
+                    yield Case(name, precision, batch, mode, (at > 0) + (place > 0) + (number > 0))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What fits a budget."""
+
+    chosen: tuple[Case, ...]
+    seconds: float
+    """For each figure. [s]"""
+    dropped: tuple[Case, ...] = ()
+
+
+def plan(every: list[Case], request: Request, left_s: float) -> Plan:
+    """As many cases as fit the time, each as long as was asked for, and shorter before one is dropped. [s]"""
+    precisions = len({one.precision for one in every})
+    around_s = AROUND_S + request.energy_s
+
+    def needed_s(seconds: float, count: int) -> float:
+        return precisions * seconds + count * (seconds + around_s)
+
+    if needed_s(request.seconds, len(every)) <= left_s:
+        return Plan(tuple(every), request.seconds)
+    fitting = (left_s - len(every) * around_s) / (precisions + len(every))
+    if fitting >= LEAST_S:
+        return Plan(tuple(every), fitting)
+    count = max(1, min(len(every), int((left_s - precisions * LEAST_S) / (LEAST_S + around_s))))
+    return Plan(tuple(every[:count]), LEAST_S, tuple(every[count:]))
+
+
+def networks(request: Request, sweep: Sweep, results: Results) -> None:
+    """Networks at every batch, in every precision and mode that fits the budget, each beside the peak product."""
+    if not products.has_torch():
+        results.left_out |= {f"network {name}": NO_TORCH for name in sweep.names}
+        return
+    for word in sweep.modes:
+        if word != ALL:
+            network.mode(word)  # raises for a wrong word before anything is measured
+    if (sweep.prompt is not None or sweep.past) and not any(map(is_text, sweep.names)):
+        raise RooflintError(f"--prompt and --past are for language models, which {', '.join(sweep.names)} is not")
+    flush = _flushed(request.device) if sweep.flush else 0
+    found = plan(cases(request, sweep), request, results.budget_s - results.spent_s)
+    budget = format_quantity(results.budget_s, SECONDS, digits=3) if found.dropped else ""
+    for number, case in enumerate(found.dropped, 1):
+        results.left_out[case.label] = f"number {number} of {len(found.dropped)} that do not fit the budget of {budget}"
+    results.expected += len(found.chosen)
+    _stream_once(request, results)
+    timed = replace(request, seconds=found.seconds)
+    peaks = _Peaks(timed, results)
+    for case in found.chosen:
+        setting = Setting(
+            batch=case.batch,
+            precision=case.precision,
+            device=request.device,
+            flush_bytes=flush,
+            **network.mode(case.mode),
+        )
+        results.add(case.label, partial(_measured, timed, case, setting, sweep, peaks))
+
+
+def _stream_once(request: Request, results: Results) -> None:
+    """One pass through memory, where none was timed: the other roof that networks stand under."""
+    if any(isinstance(one.subject, Stream) for one in results.measurements):
+        return
+    plan_ = gemm.plan_of(min(request.seconds, 2.0))
+    for one in stream.passes(request.device):
+        if one.name == "triad torch":
+            results.expected += 1
+            results.add(f"stream {one.name}", partial(stream.measured, one, observer=results.observer, plan=plan_))
+
+
+class _Peaks:
+    """The peak product of each precision, searched for when the first network needs it."""
+
+    def __init__(self, request: Request, results: Results) -> None:
+        self._request, self.results = request, results
+        self._found: dict[str, Peak | str] = {}
+
+    def of(self, precision: str) -> Peak:
+        """Raises NotMeasuredError where there is none, with the reason each time."""
+        if precision not in self._found:
+            self.results.progress(f"reference product in {precision}")
+            reasons: list[str] = []
+            found = tried(reasons, partial(reference, self._request, precision))
+            self._found[precision] = found or reasons[0]
+        peak = self._found[precision]
+        if isinstance(peak, str):
+            raise NotMeasuredError(peak)
+        return peak
+
+
+def _measured(request: Request, case: Case, setting: Setting, sweep: Sweep, peaks: _Peaks) -> Measurement:
+    weights_only = case.precision == "int4"  # its products are in bf16
+    return network.measured(
+        model(case.name, case.batch, sweep),
+        setting,
+        observer=peaks.results.observer,
+        plan=gemm.plan_of(request.seconds),
+        reference=peaks.of("bf16" if weights_only else case.precision),
+        energy_s=request.energy_s,
+    )
+
+
+def short(name: str) -> str:
+    """A name without its folders, which may tell the owner of the machine."""
+    return name.rpartition("/")[2] if ":" in name or name.endswith((".json", ".pt2")) else name
+
+
+def is_text(name: str) -> bool:
+    """Whether a network takes tokens. Raises RooflintError for a configuration that cannot be read."""
+    found = configured_network(name)
+    return found is not None and not (found.transformer.encoder and found.transformer.encoder.image)
+
+
+@lru_cache(maxsize=1)
+def model(name: str, batch: int, sweep: Sweep) -> Model:
+    """A network of random weights with its inputs and its work, by the names that `rooflint compare` takes.
+
+    Raises NotMeasuredError for one that is unknown, cannot be captured, or needs a library that is not installed.
+    """
+    from rooflint.workloads.capture.runnable import runnable  # noqa: PLC0415  # it needs torch
+
+    try:
+        if is_text(name):
+            found = runnable(name, batch, prompt=sweep.prompt, past=sweep.past)
+        else:
+            found = runnable(name, batch, shapes=() if configured_network(name) else sweep.shapes)
+    except RooflintError as error:
+        raise NotMeasuredError(str(error).replace(name, short(name))) from error
+    quantized = found.family == "quantization"
+
+    def bytes_of(precision: str) -> float:
+        storage, weights = (precision, None) if quantized else STORED.get(precision, (precision, None))
+        return found.table.total_bytes(storage, weights)
+
+    return Model(
+        name=found.name,
+        make=found.make,
+        inputs=found.example.arguments,
+        named=found.example.named,
+        macs=found.table.total_macs,
+        bytes_of=bytes_of,
+        tokens=found.tokens,
+        past=found.past,
+        is_quantized=quantized,
+    )
+
+
+def _flushed(device: str) -> int:
+    known = last_level_bytes() if device == "cpu" else stream.cache_bytes(device)
+    if isinstance(known, Unavailable):
+        raise RooflintError(f"--flush: the size of the last-level cache is {known}")
+    return known
