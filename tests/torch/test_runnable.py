@@ -10,6 +10,7 @@ from rooflint.workloads.capture.torchvision_networks import import_torchvision  
 import_torchvision()  # transformers imports it, and fails where its operators do not load
 transformers = pytest.importorskip("transformers")
 
+from pytest_rooflint.recordings import network_runs  # noqa: E402
 from rooflint.base.errors import RooflintError  # noqa: E402
 from rooflint.workloads.capture.graph import CaptureError  # noqa: E402
 from rooflint.workloads.capture.runnable import built, differences, keys_of, runnable  # noqa: E402
@@ -147,6 +148,19 @@ def test_torchvision_runs_by_name(name, family):
     assert called(found) is not None
 
 
+def test_a_graph_without_a_module_is_refused():
+    with pytest.raises(CaptureError, match=r"net\.onnx: torch runs no \.onnx file"):
+        runnable("net.onnx")
+
+
 def test_an_unknown_name_is_told_as_elsewhere():
     with pytest.raises(RooflintError, match="did you mean resnet18"):
         runnable("resnet81")
+
+
+def test_bytes_of_a_quantized_network_are_those_of_its_weights_and_all_else(factory):
+    # 4 × 2 weights, 3 inputs of 4 and 3 results of 2 and 2 biases: 4 B each; weights of 1 B in int8
+    found = network_runs.model(f"{factory}:plain", 3, network_runs.Sweep((), shapes=((1, 4),)))
+    assert found.bytes_of("fp32") - found.bytes_of("int8") == (4 * 2 + 2) * 3
+    # 4 bit and 32 bit for 128 of them in place of 16
+    assert found.bytes_of("bf16") - found.bytes_of("int4") == pytest.approx((4 * 2 + 2) * (2 - 4.25 / 8))

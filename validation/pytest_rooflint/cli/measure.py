@@ -25,7 +25,7 @@ from rooflint.base.git import state_of
 from rooflint.base.precision import precision as precision_named
 from rooflint.base.project import configured, project_root
 from rooflint.base.text import sanitized
-from rooflint.cli.options import Past, Prompt, Specs, shape_of
+from rooflint.cli.options import Past, Prompt, Shape, Specs, shapes_of
 from rooflint.hardware.device import Hardware
 from rooflint.output.deliver import deliver
 from rooflint_measure.record import Machine, Recording, read, write
@@ -216,10 +216,7 @@ def network_command(
     flush: Annotated[bool, typer.Option("--flush", help="Empty the last-level cache before each call.")] = False,
     prompt: Prompt = None,
     past: Past = 0,
-    shape: Annotated[
-        list[str] | None,
-        typer.Option("--input", "-i", help="Shape of an input of a user model: 1,3,224,224; repeatable."),
-    ] = None,
+    shape: Shape = None,
     budget: Budget = "",
     cpus: Annotated[str, typer.Option("--cpus", help="CPUs to pin this process to: 0-3,8.")] = "",
     threads: Threads = 0,
@@ -235,7 +232,7 @@ def network_command(
         word for word, chosen in (("channels_last", channels_last), ("compile", compiled), ("graph", graph)) if chosen
     ]
     modes = ["+".join([*always, *([one] if one != "eager" or not always else [])]) for one in mode or ["eager"]]
-    shapes = tuple(tuple(shape_of(one)) for one in shape or ())
+    shapes = tuple(map(tuple, shapes_of(shape)))
     batches = tuple(batch or (shapes[0][0] if shapes else 1,))
     sweep = network_runs.Sweep(tuple(names), batches, tuple(modes), flush, prompt, past, shapes)
     _pin(cpus)
