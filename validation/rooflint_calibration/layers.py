@@ -1,6 +1,6 @@
 """Layers: measured times of what layers of large models run beside products and attention.
 
-Collectives between devices, as serving frameworks and NCCL run them, and latent attention.
+Collectives between devices, as serving frameworks and NCCL run them, latent attention, and experts.
 """
 
 from dataclasses import replace
@@ -10,6 +10,7 @@ import numpy as np
 
 from rooflint.kernels.chip import Chip
 from rooflint.kernels.collectives import Kind, Library, Messages, bound_s, link_of
+from rooflint.kernels.experts import Layers
 from rooflint.kernels.latent import LatentAttention, LatentDecode, Latents
 from rooflint_calibration.rows import STREAMS_OVER_L2, Rows, Table, read, word
 
@@ -100,3 +101,48 @@ def latent_decode(data: Path, device: str, chip: Chip, *, cache: str = "bfloat16
     moved = kernel.tensor_bytes(kernel.work(*rows.sizes.T))
     streams = moved > STREAMS_OVER_L2 * chip.l2_bytes
     return rows.without({"faster than memory": streams & (rows.seconds < moved / chip.bandwidth_bytes_per_s)})
+
+
+# ---- Experts
+
+SPREAD = {0.0: "balanced", 1.01: "power_law_1.01", 1.2: "power_law_1.2"}
+"""Names in the tables, by the exponent of the power law."""
+
+NOT_GATED = {(4096, 2688), (2048, 5120), (8192, 5120), (1024, 2688), (2688, 1856)}
+"""Hidden size and width of layers that TensorRT-LLM's tables say have no gate, and so two weights instead of three."""
+
+ALL_ROWS = ("vllm_fused_moe", "moe_triton", "fused_moe_triton", "triton_tritonexperts")
+"""Kernels whose benchmark gives a rank the rows of all ranks."""
+
+
+def experts(data: Path, device: str, chip: Chip, *, skew: float) -> Rows:  # noqa: ARG001  # all are called alike
+    """Layers of experts in bf16, as a rank of several or one device runs them. Raises RooflintError."""
+    table = Table(
+        "moe/*/*/moe_perf.parquet",
+        ("num_tokens", "hidden_size", "inter_size", "num_experts", "topk", "moe_ep_size", "moe_tp_size"),
+        (*Layers._fields, "parts"),
+        {"moe_dtype": word, "distribution": word, "kernel_source": word},
+        lambda row, _: {
+            "another precision": row["moe_dtype"] != "bfloat16",
+            "another distribution": row["distribution"] != SPREAD[skew],
+            "no gate": np.array([one in NOT_GATED for one in zip(row["hidden_size"], row["inter_size"], strict=True)]),
+            "several ranks with the rows of all of them": (row["moe_ep_size"] > 1)
+            & np.array([any(name in one for name in ALL_ROWS) for one in row["kernel_source"]]),
+            "several ranks whose loads were drawn and are not stated": (row["moe_ep_size"] > 1) & (skew > 0),
+        },
+    )
+    found = read(data, device, table)
+    parts = found["parts"]
+    sizes = found.sizes[:, :-1].copy()
+    sizes[:, Layers._fields.index("width")] /= parts
+    even = (sizes == np.floor(sizes)).all(axis=1)
+    rows = replace(found, columns=Layers._fields, sizes=sizes).without({"a width that ranks cannot share": ~even})
+    return _best_of_equals(rows)
+
+
+def _best_of_equals(rows: Rows) -> Rows:
+    """Layers that differ only in what they were a part of are one."""
+    kept, which = np.unique(rows.sizes, axis=0, return_inverse=True)
+    best = np.full(len(kept), np.inf)
+    np.minimum.at(best, which.ravel(), rows.seconds)
+    return replace(rows, sizes=kept, seconds=best)

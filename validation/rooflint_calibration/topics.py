@@ -18,6 +18,7 @@ from rooflint.kernels.collectives import Kind, Library, Messages
 from rooflint.kernels.constants import OPS_GROUPS, Constants, constants_file
 from rooflint.kernels.decode import Decode
 from rooflint.kernels.dispatch import kernel_for
+from rooflint.kernels.experts import Layers
 from rooflint.kernels.kernel import Kernel, Terms, Work
 from rooflint.kernels.products import Scale
 from rooflint.kernels.shapes import Numbers, Shapes, shapes
@@ -29,6 +30,7 @@ PRODUCT = {"all": "all", "large": "> 20 GFLOP", "small": "< 1 GFLOP", "narrow": 
 PREFILL = {"all": "all", "large": "> 20 GFLOP", "small": "< 1 GFLOP", "short": "≤ 64 tokens"}
 DECODE = {"all": "all", "large": "> 300 MB", "small": "< 10 MB"}
 STREAM = {"all": "all", "large": "> 100 MB", "small": "< 1 MB"}
+EXPERTS = {"all": "all", "large": "> 1024 tokens", "small": "≤ 64 tokens", "fewest": "≤ 4 tokens", "ranks": "> 1 rank"}
 COLLECTIVE = {"all": "all", "large": "> 1 MB", "small": "< 64 kB", "pairs": "> 1 MB, 2 GPUs", "boxes": "> 1 MB, 8 GPUs"}
 """Regimes by their word in a claim, with their label in the docs."""
 
@@ -173,6 +175,12 @@ def _by_size(regime: str, size: Numbers, large: float, small: float, **others: M
     return masks[regime]
 
 
+def _layers_of_experts(regime: str, columns: Columns, _: Mapping[str, Any]) -> Mask:
+    tokens = columns["tokens"]
+    few = {"small": tokens <= 64, "fewest": tokens <= 4, "ranks": columns["ranks"] > 1}
+    return few[regime] if regime in few else _by_size(regime, tokens, 1024, 0)
+
+
 def _messages(regime: str, columns: Columns, _: Mapping[str, Any]) -> Mask:
     size, members = columns["message_bytes"], columns["members"]
     others = {"pairs": (size > 1e6) & (members == 2), "boxes": (size > 1e6) & (members == 8)}
@@ -185,6 +193,7 @@ _REGIMES: Mapping[str, Callable[[str, Columns, Mapping[str, Any]], Mask]] = Mapp
         "attention": _sequences,
         "decode": _caches,
         "collective": _messages,
+        "expert_layer": _layers_of_experts,
         "latent_attention": _latents,
         "latent_decode": _latent_caches,
         "quantise": lambda regime, row, _: _by_size(regime, 3 * row["m"] * row["k"], 1e8, 1e6),
@@ -195,6 +204,19 @@ _REGIMES: Mapping[str, Callable[[str, Columns, Mapping[str, Any]], Mask]] = Mapp
 ATTENTION = attention.Sequences._fields
 PREFILLED = {"causal": True, "append_bytes": 2.0}
 """Prefill was measured with the step that appends K and V to a cache in bf16."""
+
+
+def _experts(title: str, skew: float) -> Topic:
+    return Topic(
+        title,
+        "expert_layer",
+        Layers._fields,
+        EXPERTS,
+        partial(layers.experts, skew=skew),
+        "experts",
+        fits=True,
+        options={"skew": skew},
+    )
 
 
 def _collective(title: str, kind: Kind, library: Library) -> Topic:
@@ -277,6 +299,9 @@ TOPICS: Mapping[str, Topic] = MappingProxyType(
             "latent",
             options={"cache_bytes": 1.0},
         ),
+        "moe_balanced": _experts("MoE, balanced", 0.0),
+        "moe_skewed": _experts("MoE, power law 1.01", 1.01),
+        "moe_very_skewed": _experts("MoE, power law 1.2", 1.2),
         "all_reduce": _collective("all-reduce", "all_reduce", "framework"),
         "nccl_all_reduce": _collective("NCCL all-reduce", "all_reduce", "nccl"),
         "nccl_all_gather": _collective("NCCL all-gather", "all_gather", "nccl"),

@@ -100,6 +100,7 @@ class SiliconOpsSpec(SourcedSpec):
     decode: GroupSpec
     latent: GroupSpec
     quantised: GroupSpec
+    experts: GroupSpec
     collectives: GroupSpec
 
 
@@ -201,6 +202,14 @@ class Quantised:
 
 
 @dataclass(frozen=True)
+class Experts:
+    """Of a grouped product of experts, where it differs from one product."""
+
+    launch_clocks: float
+    """Of the product with the kernels that group its rows, beside its work. [clock]"""
+
+
+@dataclass(frozen=True)
 class Collectives:
     """Of collectives over the links of a box."""
 
@@ -245,6 +254,7 @@ class Constants:
     latent: Decode
     """Of decode on latents that all heads share."""
     quantised: Quantised
+    experts: Experts
     collectives: Collectives
     cores: CoreConstants
 
@@ -273,6 +283,7 @@ GROUPS: Mapping[str, Group] = MappingProxyType(
         "decode": Group(Decode, OPS, "decode"),
         "latent": Group(Decode, OPS, "latent"),
         "quantised": Group(Quantised, OPS, "quantised"),
+        "experts": Group(Experts, OPS, "experts"),
         "collectives": Group(Collectives, OPS, "collectives"),
         "cores": Group(CoreConstants, CORES, "constants"),
     }

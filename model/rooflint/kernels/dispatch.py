@@ -34,6 +34,7 @@ from rooflint.kernels.convolution import Convolution, WinogradConvolution
 from rooflint.kernels.decode import Decode
 from rooflint.kernels.device_calibration import Calibration
 from rooflint.kernels.device_calibration import calibration as read_calibration
+from rooflint.kernels.experts import ExpertLayer, Experts
 from rooflint.kernels.kernel import Kernel, Regimes, Terms, Work
 from rooflint.kernels.latent import LatentAttention, LatentDecode
 from rooflint.kernels.products import CoresGemm, Fp8Gemm, Gemm, Scale
@@ -57,6 +58,8 @@ OPS: Mapping[str, type[Kernel]] = MappingProxyType(
         "stream": Stream,
         "quantise": type(QUANTISE),
         "dequantise": Dequantise,
+        "experts": Experts,
+        "expert_layer": ExpertLayer,
         "collective": Collective,
         "other": Other,
     }

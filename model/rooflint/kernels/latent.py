@@ -39,6 +39,16 @@ class Latents(NamedTuple):
     """Of the sequence in prefill, of the cache with the new token in decode."""
 
 
+def of_table(heads: Numbers, tokens: Numbers, widths: Numbers, read: Numbers, rank: float) -> Latents:
+    """Decode of which the heads of all samples are known, and the elements that it reads: queries and latents.
+
+    `widths` are those of a key and of a value together.
+    """
+    short = widths - rank
+    batch = np.clip(np.round((read - heads * short) / (tokens * short)), 1.0, heads)
+    return Latents(batch, heads / batch, tokens)
+
+
 @dataclass(frozen=True)
 class LatentAttention(OfSequences):
     """Prefill: every head has keys of `head` + `rope` elements and values of `head`; latents go into a cache."""

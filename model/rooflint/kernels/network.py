@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from rooflint.base.memo import kept
 from rooflint.base.precision import bytes_per_element
+from rooflint.kernels import experts, latent
 from rooflint.kernels.attention import ELEMENT_BYTES, sequences
 from rooflint.kernels.chip import Chip
 from rooflint.kernels.constants import Constants
@@ -28,7 +29,7 @@ from rooflint.workloads.ops import ATTENTIONS, FUSES, MOVES, POOLS, REDUCTIONS, 
 from rooflint.workloads.reuse import kept_elements, reuse
 from rooflint.workloads.workload import Workload
 
-ModelName = Literal["product", "convolution", "attention", "decode", "stream", "roofline"]
+ModelName = Literal["product", "convolution", "attention", "decode", "latent_decode", "experts", "stream", "roofline"]
 """Kernel models by what a network calls them."""
 
 MODELS: tuple[ModelName, ...] = get_args(ModelName)
@@ -36,7 +37,7 @@ MODELS: tuple[ModelName, ...] = get_args(ModelName)
 OP_OF = {"product": "gemm", "roofline": "other"}
 """What the models call the op, where a network says something else."""
 
-CALIBRATED: tuple[ModelName, ...] = ("product", "attention", "decode")
+CALIBRATED: tuple[ModelName, ...] = ("product", "attention", "decode", "latent_decode", "experts")
 """Kernel models that are calibrated on measurements of the same kind of kernel."""
 
 NORMS = frozenset({"batch_norm", "layer_norm", "group_norm", "instance_norm", "rms_norm"})
@@ -51,8 +52,8 @@ read in another order, so the ramp of streams may not apply to them."""
 def models_of(work: Workload) -> NDArray[np.str_]:
     """The kernel model of each op. Shape (ops,)
 
-    A depthwise convolution is a stream: one output a thread, and no matrix to cut into tiles. Grouped products of
-    experts, latent attention, and attention of several new tokens on older ones were not measured: the roofline.
+    A depthwise convolution is a stream: one output a thread, and no matrix to cut into tiles. Attention of several new
+    tokens on older ones was not measured: the roofline.
     """
     product, attended = work.is_product, np.isin(work.kinds, sorted(ATTENTIONS))
     causal, grouped = work.kinds == "causal_attention", work.kinds == "experts"
@@ -66,9 +67,11 @@ def models_of(work: Workload) -> NDArray[np.str_]:
             convolved,
             product & whole,
             product & (work.kinds == "attention") & (work.m == 1),
+            product & (work.kinds == "latent_attention") & (work.m == 1),
+            product & grouped & (work.elements_weight > 0),
             product & ~attended & ~grouped,
         ],
-        ["stream", "convolution", "attention", "decode", "product"],
+        ["stream", "convolution", "attention", "decode", "latent_decode", "experts", "product"],
         "roofline",
     )
 
@@ -303,7 +306,10 @@ def rows_of(plain: Estimate, run: Workload, chip: Chip, missed: Numbers) -> Iter
     """All ops of a run, by kernel model, with what each is asked on a chip; L2 misses a share of the bytes of each."""
     touched, stored = run.bytes_moved(plain.storage), bytes_per_element(plain.storage)
     for model, ops, sizes, carried in groups_of(run):
-        options = PREFILL if run.kinds[ops[0]] == "causal_attention" else {}
+        options = dict(PREFILL) if run.kinds[ops[0]] == "causal_attention" else {}
+        if model == "latent_decode":
+            rank = _rank(run, ops)
+            options = {"rank": rank, "rope": int(run.k[ops[0]]) - 2 * rank}
         kernel = kernel_for(OP_OF.get(model, model), plain.compute, chip, carried=carried, **options)
         # an operand is as wide on an SM as it is stored, and no narrower than it is computed
         width = bytes_per_element(plain.compute)
@@ -337,10 +343,20 @@ def _sizes(run: Workload, ops: NDArray[np.intp], model: ModelName) -> Any:
         return Sizes(images, channels_in, groups * n, height, width, kernel_height, kernel_width, stride, groups)
     if model in ("product", "convolution"):
         return shapes(m, n, k, groups)
+    if model == "experts":
+        return experts.of_table(m, n, k, run.elements_weight[ops] / run.repeats[ops])
+    if model == "latent_decode":
+        return latent.of_table(groups, n, k, run.elements_in[ops] / run.repeats[ops], _rank(run, ops))
     if model in ("attention", "decode"):
         tokens = np.where(run.kinds[ops] == "causal_attention", m, n)
         return sequences(1, groups, _heads_of_keys(run, ops, tokens), tokens, np.maximum(k / 2, 1))  # k is two widths
     return None
+
+
+def _rank(run: Workload, ops: NDArray[np.intp]) -> int:
+    """Elements of a latent without its position: what each head gets."""
+    first = ops[0]
+    return int(run.elements_out[first] // (run.repeats[first] * run.groups[first]))
 
 
 def _heads_of_keys(run: Workload, ops: NDArray[np.intp], tokens: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -339,6 +339,9 @@ def made(op, device):
     sizes = 2.0 ** random.integers(0, 14, (300, 2))
     if TOPICS[op].op == "collective":
         sizes = 2.0 ** np.stack([random.integers(8, 31, 300), random.integers(1, 4, 300)], axis=1)
+    elif TOPICS[op].op == "expert_layer":
+        tokens, width, count = (2.0 ** random.integers(*ends, 300) for ends in ((0, 14), (9, 13), (3, 9)))
+        sizes = np.stack([tokens, np.full(300, 4096.0), width, count, np.full(300, 2.0), np.ones(300)], axis=1)
     elif TOPICS[op].op.startswith("latent"):
         sizes = 2.0 ** np.stack([random.integers(0, high, 300) for high in (7, 8, 14)], axis=1)
     elif op.startswith("fp8"):
@@ -365,6 +368,7 @@ def test_constants_of_other_ops_are_found_again(recorded):
         stream=replace(right.stream, launch_clocks=3000.0, dram_efficiency=0.7),
         prefill=replace(right.prefill, block_clocks=5000.0),
         decode=replace(right.decode, launch_clocks=9000.0),
+        experts=replace(right.experts, launch_clocks=30000.0),
         latent=replace(right.latent, launch_clocks=5000.0),
         quantised=replace(right.quantised, energy_share=0.8),
         collectives=replace(right.collectives, step_us=2.0, link_efficiency=0.6, chunk_us=1.0),

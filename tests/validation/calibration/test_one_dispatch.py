@@ -44,6 +44,8 @@ PRODUCTS = [(8192, 8192, 8192), (16, 8192, 8192), (64, 1024, 1024), (65, 1024, 1
 SEQUENCES = [(1, 32, 8, 4096, 128), (8, 16, 16, 64, 64)]
 MESSAGES = [(1024, 2), (2**20, 8), (2**24, 4), (2**24 + 2, 4), (2**30, 8)]
 COLLECTIVES = tuple(topic for topic in TOPICS if TOPICS[topic].op == "collective")
+EXPERTS = tuple(topic for topic in TOPICS if TOPICS[topic].op == "expert_layer")
+LAYERS = [(1, 4096, 14336, 8, 2, 1), (64, 2048, 768, 128, 8, 1), (4096, 7168, 2048, 256, 8, 8)]
 LATENTS = tuple(topic for topic in TOPICS if TOPICS[topic].op.startswith("latent"))
 SIZES = {
     "gemm": [(*sizes, copies) for sizes in PRODUCTS for copies in (1, 6)],
@@ -55,14 +57,15 @@ SIZES = {
     "decode": [(16, 8, 8, 4096, 128), (1, 32, 32, 65536, 128)],
     "decode_fp8": [(16, 8, 8, 4096, 128), (1, 32, 32, 65536, 128)],
     **{topic: [(1, 128, 4096), (128, 16, 1024)] for topic in LATENTS},
+    **dict.fromkeys(EXPERTS, LAYERS),
     **dict.fromkeys(COLLECTIVES, MESSAGES),
 }
 """Rows of each topic. A new topic must be added here."""
 
-NO_TABLE = ("fp8_block", "prefill", *LATENTS, *COLLECTIVES)
-"""What no op table can say: networks have one scale a tensor, no mask, no cache that is appended to and no latents.
+NO_TABLE = ("fp8_block", "prefill", "mla_prefill", "mla_decode_fp8", *EXPERTS, *COLLECTIVES)
+"""What no op table can say: networks have one scale a tensor, no mask and no cache that is appended to.
 
-Collectives need a second device.
+A layer of experts is several ops, and collectives need a second device.
 """
 
 
@@ -162,6 +165,12 @@ def narrow_cache(batch, heads, _, tokens, width):
     return one._replace(elements_in=2 * batch * heads * tokens * width + 2 * asks, elements_out=2 * asks)
 
 
+def on_latents(batch, heads, tokens):
+    """Latents of 576 elements, of which 512 are values."""
+    one = matrix_op("one", "latent_attention", (1, tokens, 576 + 512, batch * heads), (0, 0, batch * heads * 512))
+    return one._replace(elements_in=batch * (heads + tokens) * 576)
+
+
 TABLE_OF = {
     "gemm": product,
     "fp8_tensor": product,
@@ -169,6 +178,7 @@ TABLE_OF = {
     "encoder": sequence,
     "decode": lambda *row: sequence(*row, queries=1),
     "decode_fp8": narrow_cache,
+    "mla_decode": on_latents,
 }
 """The op of a row, as a network's table has it."""
 
@@ -181,6 +191,23 @@ def test_a_network_of_that_op_alone_takes_as_long(topic, device):
     for row in SIZES[topic]:
         told = networked(TABLE_OF[topic](*row), device, TOPICS[topic].precision, STORAGE.get(topic))
         assert told == pytest.approx(asked(topic, device, row, copies=COLD).seconds[0], rel=1e-9)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("tokens", [1, 64, 4096])
+def test_a_network_of_a_layer_of_experts_takes_as_long_as_the_function_says(device, tokens):
+    hidden, width, count, top_k = 4096, 14336, 8, 2
+    hit, rows, both = min(count, tokens * top_k), tokens * top_k, 2 * width
+    ops = [
+        matrix_op("up", "experts", (rows, both, hidden, 1), (rows * hidden, hit * both * hidden, rows * both)),
+        Op("activation", "glu", elements_in=rows * both, elements_out=rows * width),
+        matrix_op("down", "experts", (rows, hidden, width, 1), (rows * width, hit * width * hidden, rows * hidden)),
+        Op("sum", "sum", elements_in=rows * hidden, elements_out=tokens * hidden),
+    ]
+    setting = Setting("bf16", launch="graph", fidelity="silicon", cached=False)
+    found = predict(REGISTRY.get(device), Workload.from_ops("layer", ops), ENERGIES, setting)
+    told = asked("moe_balanced", device, (tokens, hidden, width, count, top_k, 1), copies=COLD)
+    assert found.latency_s == pytest.approx(told.seconds[0], rel=1e-9)
 
 
 # ---------------------------------------------------------------------------------------------------------- CUDA cores

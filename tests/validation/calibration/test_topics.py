@@ -23,6 +23,10 @@ def drawn(topic, rows=60):
     draw = np.random.default_rng(4)
     if TOPICS[topic].op == "collective":
         return np.column_stack([2.0 ** draw.integers(0, 31, rows), 2.0 ** draw.integers(0, 5, rows)])
+    if TOPICS[topic].op == "expert_layer":
+        experts, ranks = 2.0 ** draw.integers(3, 9, rows), 2.0 ** draw.integers(0, 3, rows)
+        tokens, hidden, width = (2.0 ** draw.integers(*ends, rows) for ends in ((0, 15), (10, 13), (9, 14)))
+        return np.stack([tokens, hidden, width, experts, np.full(rows, 2.0), ranks], axis=1)
     if TOPICS[topic].op.startswith("latent"):
         return 2.0 ** np.stack([draw.integers(0, high, rows) for high in (7, 8, 15)], axis=1)
     if "tokens" not in TOPICS[topic].columns:
@@ -110,6 +114,12 @@ def columns(*rows):
         ),
         # latents of 576 elements: 64 · 4069 · 576 · 2 B and a head = 300.1 MB; 1 · 8678 · 1152 B = 9.997 MB
         ("mla_decode", columns((64, 1, 4060), (64, 1, 4069), (1, 1, 8678), (1, 1, 8681)), {"large": [1], "small": [2]}),
+        # tokens, and ranks
+        (
+            "moe_balanced",
+            columns(*((tokens, 64, 64, 8, 2, 1) for tokens in (4, 5, 64, 65, 1024)), (1025, 64, 64, 8, 2, 2)),
+            {"large": [5], "small": [0, 1, 2], "fewest": [0], "ranks": [5]},
+        ),
         # bytes of the message, and its GPUs
         (
             "all_reduce",
