@@ -28,7 +28,7 @@ def _op_s(op, chip, shared, products, stored_bytes, element_bytes, gap_s):
     elif sequences and op.m == 1:
         heads = attention.sequences(1, op.groups, op.groups, op.n, max(op.k / 2, 1))
         caches = decode.Decode().caches(heads, chip, shared)
-            work = decode.work_s(caches, streamed, chip, shared.decode, shared.stream)[0]
+        work = decode.work_s(caches, streamed, chip, shared.decode, shared.stream)[0]
         clocks = shared.decode.launch_clocks
     elif sequences or (not op.macs and op.kind not in STREAMED):
         work, clocks = moved / chip.bandwidth_bytes_per_s, shared.stream.launch_clocks
