@@ -1,6 +1,7 @@
 """Somebody's repository for every test: a copy of the tiny one, edited line by line, and pytest run in it."""
 
 import datetime
+import importlib.util
 import json
 import os
 import re
@@ -258,6 +259,18 @@ def audited(tmp_path, auditor):
         return auditor(mapping).audit(file)
 
     return found
+
+
+@pytest.fixture(scope="session")
+def fakes() -> Any:
+    """The module fake_nvml: `FakeNvml`, `FakeGpu`, `FakeClock` and the curves of power."""
+    spec = importlib.util.spec_from_file_location("fake_nvml", Path(__file__).parent / "measure" / "fake_nvml.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.fixture

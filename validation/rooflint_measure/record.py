@@ -204,10 +204,18 @@ class Network(Frozen):
         return (*(name for name, is_set in chosen.items() if is_set), *self.modes)
 
 
-Subject = Annotated[Wait | Gemm | Stream | Network, Field(discriminator="kind")]
+class Launch(Frozen):
+    """An op on one element: what it takes to start one, in a row of launches, or as a kernel of a graph."""
+
+    kind: Literal["launch"] = "launch"
+    way: Literal["stream", "graph"]
+    library: str
 
 
-def label(subject: Wait | Gemm | Stream | Network) -> str:
+Subject = Annotated[Wait | Gemm | Stream | Network | Launch, Field(discriminator="kind")]
+
+
+def label(subject: Wait | Gemm | Stream | Network | Launch) -> str:
     """Stable and shell-safe, for rows, ids and messages."""
     match subject:
         case Wait():
@@ -218,6 +226,8 @@ def label(subject: Wait | Gemm | Stream | Network) -> str:
             return f"gemm-{subject.precision}-{subject.library}-{batch}{subject.m}x{subject.n}x{subject.k}{turns}"
         case Stream():
             return f"stream-{subject.kernel}-{subject.library}-{subject.array_bytes}"
+        case Launch():
+            return f"launch-{subject.way}-{subject.library}"
         case Network():
             words = ["network", subject.name, subject.precision, subject.library, f"b{subject.batch}"]
             return "-".join([*words, *subject.settings])

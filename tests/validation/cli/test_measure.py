@@ -6,7 +6,7 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from pytest_rooflint.cli import measure as measure_command
+from pytest_rooflint.cli import recorder
 from pytest_rooflint.cli.measure import app
 from pytest_rooflint.recordings import network_runs, runs
 from pytest_rooflint.recordings.account import account
@@ -34,7 +34,7 @@ def device(monkeypatch, stand_in):
     """`device("Tesla T4")`: what the driver says that the machine is, from now on."""
 
     def named(name):
-        monkeypatch.setattr(measure_command, "observer", lambda device="cpu": stand_in(device=name))
+        monkeypatch.setattr(recorder, "observer", lambda device="cpu": stand_in(device=name))
 
     named("a CPU")
     return named
@@ -254,11 +254,11 @@ def test_products_are_asked_for_by_precision_and_library(monkeypatch, stand_in, 
 
 def test_a_run_without_any_figure_says_what_was_left_out_and_why():
     with pytest.raises(RooflintError, match=r"nothing was measured \(gemm fp16: too slow; stream: no memory\)"):
-        measure_command._measured(
+        recorder.measured(
             runs.Request(), lambda found: found.left_out.update({"gemm fp16": "too slow", "stream": "no memory"})
         )
     with pytest.raises(RooflintError, match=r"nothing was measured \(no installed library matches the options\)"):
-        measure_command._measured(runs.Request(), lambda found: None)
+        recorder.measured(runs.Request(), lambda found: None)
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,8 @@ class FakeGpu:
     vanishes_at_s: float = math.inf
     mig: bool = True
     capability: tuple[int, int] = (9, 0)
+    processes: list[tuple[int, int]] = field(default_factory=list)
+    """(pid, memory [B]) of those that compute on it."""
     has_instant: bool = True
     """Whether the driver has NVML_FI_DEV_POWER_INSTANT, which those of 2022 and before lack."""
 
@@ -165,6 +167,9 @@ class FakeNvml:
 
     def nvmlDeviceGetDeviceHandleFromMigDeviceHandle(self, handle: str) -> str:  # noqa: N802
         return f"parent of {handle}"
+
+    def nvmlDeviceGetComputeRunningProcesses(self, handle: str) -> list[SimpleNamespace]:  # noqa: N802
+        return self._now([SimpleNamespace(pid=pid, usedGpuMemory=used) for pid, used in self.gpu.processes])
 
     def nvmlDeviceGetPowerUsage(self, handle: str) -> int:  # noqa: N802
         """Averaged over a second on Ampere (except GA100) and later, as NVML's reference says."""

@@ -1,5 +1,6 @@
 """GPUs through fake drivers' libraries: identity without an owner, clocks, reasons, and a device that vanishes."""
 
+import os
 import sys
 import threading
 from types import SimpleNamespace
@@ -7,7 +8,9 @@ from types import SimpleNamespace
 import pytest
 
 from rooflint_measure.record import Unavailable
-from rooflint_measure.sensors.gpu import REASONS, driver_version, find_amd, find_gpu, find_nvidia, old_driver
+from rooflint_measure.sensors.amd import find_amd
+from rooflint_measure.sensors.gpu import REASONS, driver_version, find_nvidia, old_driver
+from rooflint_measure.sensors.observer import find_gpu
 from rooflint_measure.sensors.power import CounterSource, SampledSource
 
 
@@ -361,3 +364,11 @@ def test_a_driver_that_is_new_enough_or_unknown_is_not_blamed(version, cuda):
 def test_the_version_of_the_driver_is_empty_without_one(fakes):
     assert driver_version(fakes.FakeNvml()) == "575.57.08"
     assert driver_version(fakes.FakeNvml(devices=0)) == ""
+
+
+def test_other_processes_are_counted_with_their_memory_and_our_own_is_not(gpu):
+    assert gpu(processes=[(os.getpid(), 1 << 30)]).others() == ""
+    assert gpu(processes=[(1, 2 << 20)]).others() == "1 other process on the GPU, with 2 MiB"
+    both = [(os.getpid(), 1 << 30), (1, 2 << 20), (2, None)]
+    assert gpu(processes=both).others() == "2 other processes on the GPU, with 2 MiB"
+    assert "GPU is lost" in str(gpu(vanishes_at_s=0.0).others())

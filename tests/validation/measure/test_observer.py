@@ -9,9 +9,9 @@ import pytest
 from rooflint.base.errors import RooflintError
 from rooflint_measure.record import Machine, Unavailable
 from rooflint_measure.sensors import cpu
-from rooflint_measure.sensors.gpu import UnreadableGpu, find_gpu, find_nvidia
+from rooflint_measure.sensors.gpu import UnreadableGpu, find_nvidia
 from rooflint_measure.sensors.host import Disturbance, HostWatch
-from rooflint_measure.sensors.observer import CpuObserver, GpuObserver, observer
+from rooflint_measure.sensors.observer import CpuObserver, GpuObserver, find_gpu, observer
 from rooflint_measure.stopwatches.timing import Plan, take_in_turn
 
 

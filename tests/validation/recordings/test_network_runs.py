@@ -151,7 +151,9 @@ def test_what_a_budget_drops_is_left_out_by_name(stubs, results):
     results.budget_s = 16.4
     network_runs.networks(runs.Request(), Sweep(tuple("abcdefgh")), results)
     assert len(results.measurements) == 6
-    assert results.left_out["network h fp32 b1"] == "number 2 of 2 that do not fit the budget of 16.4 s"
+    assert results.left_out == {
+        "2 of 8 network runs": "do not fit the budget of 16.4 s: network g fp32 b1, network h fp32 b1"
+    }
 
 
 # ---- names

@@ -1,35 +1,24 @@
 """`rooflint measure`: stopwatches for products, memory, networks and waits, and recordings of their results."""
 
-import datetime
-import math
 import os
-import shlex
-import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Annotated
 
 import typer
 
-import rooflint_measure
+from pytest_rooflint.cli.first_hour import first_hour_command
+from pytest_rooflint.cli.recorder import Report, budget_s, golden_folder, known, measured, place_of, stated, writable
 from pytest_rooflint.cli.versions import compare_command
 from pytest_rooflint.recordings import baselines, files, network_runs, runs
 from pytest_rooflint.recordings.account import account, beside
-from rooflint.api.devices import registry
 from rooflint.base.errors import RooflintError
-from rooflint.base.git import state_of
 from rooflint.base.precision import precision as precision_named
-from rooflint.base.project import configured, project_root
+from rooflint.base.project import project_root
 from rooflint.base.text import sanitized
 from rooflint.cli.options import Past, Prompt, Shape, Specs, shapes_of
-from rooflint.hardware.device import Hardware
 from rooflint.output.deliver import deliver
-from rooflint_measure.record import Machine, Recording, read, write
-from rooflint_measure.sensors.observer import observer
+from rooflint_measure.record import Recording, read, write
 from rooflint_measure.stopwatches.network import MODES
 from rooflint_report.evidence import add
 
@@ -38,9 +27,9 @@ app = typer.Typer(
 )
 
 app.command("compare")(compare_command)
+app.command("first-hour")(first_hour_command)
 
 BASELINES = Path("validation/baselines")
-LIBRARIES = ("numpy", "torch", "torchvision")
 WAITS_S = (20e-6, 1e-3)
 """Lengths of the busy-waits of a record. [s]"""
 NETWORKS = ("resnet18", "resnet50", "mobilenet_v2", "vit_b_16")
@@ -104,16 +93,6 @@ def baseline_command(
 # ---- stopwatches and recordings
 
 
-@dataclass(frozen=True)
-class Report:
-    """Where the account of a recording goes, and which device it is about."""
-
-    hardware: str
-    form: str
-    output: Path | None
-    specs: list[Path] | None
-
-
 @app.command("wait")
 def wait_command(
     microseconds: Annotated[
@@ -131,7 +110,7 @@ def wait_command(
         raise RooflintError(f"want a wait above 0 and up to 60 s, found {wrong[0]:g} s")
     request = runs.Request(seconds=seconds)
     _print(
-        _measured(request, lambda results: runs.waits(request, lengths, results)), Report(hardware, form, output, specs)
+        measured(request, lambda results: runs.waits(request, lengths, results)), Report(hardware, form, output, specs)
     )
 
 
@@ -150,7 +129,7 @@ def gemm_command(
 ) -> None:
     """Measure matrix products: each library in each precision, at its fastest size."""
     request = runs.Request(device, _precisions(precision), tuple(library or ()), threads, seconds, energy)
-    _print(_measured(request, lambda results: runs.gemms(request, results)), Report(hardware, form, output, specs))
+    _print(measured(request, lambda results: runs.gemms(request, results)), Report(hardware, form, output, specs))
 
 
 @app.command("bandwidth")
@@ -170,7 +149,7 @@ def bandwidth_command(
     request = runs.Request(device, (), tuple(library or ()), threads, seconds, energy)
     size = round(cache * 1e6) or None
     _print(
-        _measured(request, lambda results: runs.streams(request, results, size)), Report(hardware, form, output, specs)
+        measured(request, lambda results: runs.streams(request, results, size)), Report(hardware, form, output, specs)
     )
 
 
@@ -188,9 +167,7 @@ def anchors_command(
     if device == "cpu":
         raise RooflintError("--device: want cuda or cuda:1, found 'cpu'; anchors calibrate silicon, which is for GPUs")
     request = runs.Request(device, _precisions(precision), (), 0, seconds)
-    _print(
-        _measured(request, lambda results: runs.gpu_anchors(request, results)), Report(hardware, form, output, specs)
-    )
+    _print(measured(request, lambda results: runs.gpu_anchors(request, results)), Report(hardware, form, output, specs))
 
 
 @app.command("network")
@@ -238,8 +215,8 @@ def network_command(
     _pin(cpus)
     found = []
     for one in device or ["cpu"]:
-        request = runs.Request(one, _precisions(precision), (), threads, seconds, energy, _budget(budget))
-        found.append(_measured(request, partial(network_runs.networks, request, sweep)))
+        request = runs.Request(one, _precisions(precision), (), threads, seconds, energy, budget_s(budget))
+        found.append(measured(request, partial(network_runs.networks, request, sweep)))
     _print(found, Report(hardware, form, output, specs))
 
 
@@ -264,13 +241,13 @@ def record_command(
     specs: Specs = None,
 ) -> None:
     """Measure everything, add a recording to golden/measured/DEVICE and print its account in Markdown."""
-    folder = _golden(golden) / "measured"
-    request = runs.Request(device, _precisions(precision), (), threads, seconds, energy, _budget(budget))
+    folder = golden_folder(golden) / "measured"
+    request = runs.Request(device, _precisions(precision), (), threads, seconds, energy, budget_s(budget))
     sweep = network_runs.Sweep(tuple(network or NETWORKS), tuple(batch or BATCHES))
     report = Report(hardware, "md", output, specs)
     # what would fail at the end fails before an hour of measuring
-    _stated(report)
-    _writable(folder)
+    stated(report)
+    writable(folder)
 
     def everything(results: runs.Results) -> None:
         runs.waits(request, WAITS_S, results)
@@ -279,24 +256,13 @@ def record_command(
         runs.gpu_anchors(request, results)
         network_runs.networks(request, sweep, results)
 
-    found = _measured(request, everything)
-    known = _known(report, found.machine)
-    place = folder / (known.id if known else files.UNKNOWN)
+    found = measured(request, everything)
+    place = place_of(folder, known(report, found.machine))
     told = files.news(found, place)
     file = None if only_news and not told else write(place, found)
     _print(found, report)
     kept = f"recorded in {file}" if file else f"nothing new within {files.NEWS:.0%}; not recorded"
     typer.echo(f"{kept} ({told})" if told else kept, err=True)
-
-
-def _writable(folder: Path) -> None:
-    """Raise RooflintError for a folder that cannot be made, or in which no file can."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise RooflintError(f"{folder}: cannot be written ({error.strerror})") from None
 
 
 @app.command("show")
@@ -309,23 +275,9 @@ def show_command(
 ) -> None:
     """Show a recording beside the peaks that the model derives, or several beside one another, with charts."""
     report = Report(hardware, form, output, specs)
-    found = [(one, _known(report, one.machine)) for one in map(read, file)]
+    found = [(one, known(report, one.machine)) for one in map(read, file)]
     shown = beside(found) if len(found) > 1 else account(*found[0], drawn=True)
     deliver(shown, report.form, report.output)
-
-
-def _budget(text: str) -> float:
-    """`10m`, `90s`, `1h` in seconds; without any, all the time. Raises RooflintError. [s]"""
-    if not text:
-        return math.inf
-    number, unit = text[:-1], text[-1:]
-    try:
-        seconds = float(number) * {"s": 1, "m": 60, "h": 3600}[unit]
-    except (ValueError, KeyError):
-        seconds = 0.0
-    if not 0 < seconds <= 24 * 3600:
-        raise RooflintError(f"--budget: want a time such as 90s, 10m or 1h, up to 24h, found '{text}'")
-    return seconds
 
 
 def _pin(text: str) -> None:
@@ -348,90 +300,9 @@ def _precisions(given: list[str] | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(precision_named(word).name for word in words))
 
 
-def _measured(request: runs.Request, run: Callable[[runs.Results], None]) -> Recording:
-    """A recording of the results of a run. Raises RooflintError where there are none."""
-    runs.prepare(request)
-    began = datetime.datetime.now(datetime.UTC)
-    results = runs.Results(
-        observer(request.device), _progress, _tell, failing=lambda: runs.failing(request), budget_s=request.budget_s
-    )
-    run(results)
-    if not results.measurements:
-        reasons = "; ".join(f"{what}: {why}" for what, why in results.left_out.items())
-        raise RooflintError(f"nothing was measured ({reasons or 'no installed library matches the options'})")
-    return Recording(
-        taken=began.replace(microsecond=0),
-        command=_command_line(),
-        rooflint=version("rooflint"),
-        commit=_commit(),
-        machine=results.observer.machine(_versions()),
-        measurements=tuple(results.measurements),
-        left_out=results.left_out,
-    )
-
-
 def _print(recordings: Recording | list[Recording], report: Report) -> None:
     several = [
-        (one, _known(report, one.machine)) for one in (recordings if isinstance(recordings, list) else [recordings])
+        (one, known(report, one.machine)) for one in (recordings if isinstance(recordings, list) else [recordings])
     ]
     shown = beside(several) if len(several) > 1 else account(*several[0])
     deliver(shown, report.form, report.output)
-
-
-def _known(report: Report, machine: Machine) -> Hardware | None:
-    """The device of --hardware, or else the one that the machine's own name means exactly."""
-    return _stated(report) or files.identified(machine, registry(report.specs))
-
-
-def _stated(report: Report) -> Hardware | None:
-    """The device of --hardware. Raises RooflintError."""
-    return files.stated(report.hardware, registry(report.specs)) if report.hardware else None
-
-
-def _golden(given: Path | None) -> Path:
-    """The folder of a project's golden files. Raises RooflintError where none is configured."""
-    folders = [given] if given else configured("rooflint_golden")
-    if not folders:
-        raise RooflintError("want --golden FOLDER, or a project whose pyproject.toml names rooflint_golden")
-    if not folders[0].is_dir():
-        raise RooflintError(f"{folders[0]}: want the folder of golden files, found none")
-    return folders[0]
-
-
-def _progress(name: str) -> None:
-    if sys.stderr.isatty():
-        typer.echo(f"… {name}", err=True)
-
-
-def _tell(line: str) -> None:
-    typer.echo(line, err=True)
-
-
-def _command_line() -> str:
-    """The command without folders, which may name the machine's owner."""
-    return shlex.join(["rooflint", *map(_without_folder, sys.argv[1:])])
-
-
-def _without_folder(word: str) -> str:
-    """`--golden=/home/me/golden` is `--golden=golden`."""
-    option, equals, value = word.partition("=") if word.startswith("--") else ("", "", word)
-    return f"{option}{equals}{Path(value).name if Path(value).is_absolute() else value}"
-
-
-def _versions() -> dict[str, str]:
-    found = {}
-    for name in LIBRARIES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
-
-
-def _commit() -> str | None:
-    """The commit of the checkout that the stopwatches run from; an installed package has none."""
-    folder = Path(rooflint_measure.__file__).parent
-    if not (folder.parents[1] / "pyproject.toml").is_file():
-        return None
-    found = state_of(folder)
-    return f"{found['commit']}{' with changes' if found['dirty'] else ''}" if found else None

@@ -138,7 +138,9 @@ def _sections(recording: record.Recording, hardware: Hardware | None) -> Iterato
         yield Prose("Above what the spec derives", above)
     yield Prose("Conditions", tuple(_conditions(recording, hardware)))
     if recording.left_out:
-        yield Prose("Left out", tuple(f"{what}: {why}" for what, why in recording.left_out.items()))
+        reasons = dict.fromkeys(recording.left_out.values())
+        several = {why: [one for one, said in recording.left_out.items() if said == why] for why in reasons}
+        yield Prose("Left out", tuple(f"{', '.join(names)}: {why}" for why, names in several.items()))
     yield Prose("How to read it", HOW)
 
 
@@ -181,10 +183,17 @@ def _wait(row: record.Measurement, _: Hardware | None) -> tuple[str, ...]:
     return format_quantity(one.wanted_s, SECONDS), own, reported, percent(bias) if isinstance(bias, float) else UNKNOWN
 
 
+def _launch(row: record.Measurement, _: Hardware | None) -> tuple[str, ...]:
+    one = row.subject
+    assert isinstance(one, record.Launch)
+    return one.way, one.library, format_quantity(row.samples.best_s, SECONDS), _spread(row.samples)
+
+
 Cells = Callable[[record.Measurement, Hardware | None], tuple[str, ...]]
 
 _GRIDS: dict[str, tuple[str, tuple[str, ...], Cells]] = {
     "wait": ("Busy-waits", ("wanted", "waited", "reported", "bias"), _wait),
+    "launch": ("Launches", ("way", "library", "each", "spread"), _launch),
     "gemm": ("Matrix products", ("precision", "library", "m×n×k", "rate", "spread", "of peak"), _gemm),
     "stream": ("Memory", ("kernel", "library", "array", "rate", "spread", "of bandwidth"), _stream),
     "network": (

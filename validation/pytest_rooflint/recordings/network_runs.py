@@ -6,6 +6,7 @@ from functools import lru_cache, partial
 
 from pytest_rooflint.recordings.runs import NO_TORCH, Request, Results, reference, tried
 from rooflint.base.errors import RooflintError
+from rooflint.base.text import counted, some
 from rooflint.base.units import SECONDS, format_quantity
 from rooflint.workloads.load import Shapes, configured_network
 from rooflint_measure.identity import last_level_bytes
@@ -124,9 +125,10 @@ def networks(request: Request, sweep: Sweep, results: Results) -> None:
         raise RooflintError(f"--prompt and --past are for language models, which {', '.join(sweep.names)} is not")
     flush = _flushed(request.device) if sweep.flush else 0
     found = plan(cases(request, sweep), request, results.budget_s - results.spent_s)
-    budget = format_quantity(results.budget_s, SECONDS, digits=3) if found.dropped else ""
-    for number, case in enumerate(found.dropped, 1):
-        results.left_out[case.label] = f"number {number} of {len(found.dropped)} that do not fit the budget of {budget}"
+    if found.dropped:
+        budget = format_quantity(results.budget_s, SECONDS, digits=3)
+        what = f"{len(found.dropped)} of {counted(len(found.chosen) + len(found.dropped), 'network run')}"
+        results.left_out[what] = f"do not fit the budget of {budget}: {some([one.label for one in found.dropped])}"
     results.expected += len(found.chosen)
     _stream_once(request, results)
     timed = replace(request, seconds=found.seconds)

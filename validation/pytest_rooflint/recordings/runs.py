@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from rooflint.base.errors import RooflintError
 from rooflint.base.precision import precision, rate_unit
@@ -62,6 +62,8 @@ class Results:
     """Asked after an error: why the device cannot go on; empty where it can."""
     budget_s: float = math.inf
     """For everything; what would begin later is left out. [s]"""
+    until_s: float = math.inf
+    """Since the beginning, for this step; what would begin later is left out, and the next step goes on. [s]"""
     done: Collection[str] = ()
     """Names that an earlier run measured, or left out for good."""
     measurements: list[Measurement] = field(default_factory=list)
@@ -84,10 +86,10 @@ class Results:
             self.expected -= 1
             return
         if not self.stopped and self.spent_s > self.budget_s:
-            self.stopped = f"the budget of {format_quantity(self.budget_s, SECONDS, digits=3)} was spent"
+            self.stopped = f"the {format_quantity(self.budget_s, SECONDS, digits=3)} for measuring were spent"
         self.tried += 1
-        if self.stopped:
-            self.left_out[name] = self.stopped
+        if why := self.stopped or ("the time for this step was spent" if self.spent_s > self.until_s else ""):
+            self.left_out[name] = why
             return
         self.progress(name)
         try:
@@ -246,6 +248,21 @@ def streams(request: Request, results: Results, cache_bytes: int | None = None) 
         results.left_out |= {f"stream {name}": why for name, why in stream.LEFT_OUT.items()}
     if not products.has_torch():
         results.left_out["stream of torch"] = NO_TORCH
+
+
+def launches(request: Request, results: Results) -> None:
+    """What it takes to start an op: in a row, and on a GPU as a kernel of a graph."""
+    if not products.has_torch():
+        results.left_out["launches"] = NO_TORCH
+        return
+    ways: tuple[Literal["stream", "graph"], ...] = (
+        ("stream", "graph") if request.device.startswith("cuda") else ("stream",)
+    )
+    plan = gemm.plan_of(min(request.seconds / 2, 3.0))
+    results.expected += len(ways)
+    for way in ways:
+        one = partial(anchors.launches, way, request.device, observer=results.observer, plan=plan)
+        results.add(f"launch {way}", one)
 
 
 def gpu_anchors(request: Request, results: Results) -> None:

@@ -1,7 +1,9 @@
 """Observers: everything that a stopwatch must know of the machine, of one device, behind five questions."""
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from rooflint.base.errors import RooflintError
@@ -9,7 +11,8 @@ from rooflint_measure import identity
 from rooflint_measure.identity import ROOT, Facts
 from rooflint_measure.record import Conditions, Machine, State, Unavailable
 from rooflint_measure.sensors import cpu
-from rooflint_measure.sensors.gpu import Gpu, find_gpu
+from rooflint_measure.sensors.amd import find_amd
+from rooflint_measure.sensors.gpu import Gpu, NvidiaGpu, UnreadableGpu, find_nvidia
 from rooflint_measure.sensors.host import HostWatch, affinity, load, quota_cpus, temperature_c, usable_cpus
 from rooflint_measure.sensors.jetson import find_jetson
 from rooflint_measure.sensors.power import PowerSource
@@ -35,6 +38,13 @@ class Observer(ABC):
     @abstractmethod
     def power(self) -> PowerSource | Unavailable:
         """The source of the device's energy, or why there is none."""
+
+    def others(self) -> str | Unavailable:
+        """What others do on the device; empty where they do nothing."""
+        runnable, cpus = load(), usable_cpus()
+        if isinstance(runnable, Unavailable):
+            return runnable
+        return f"{runnable:.3g} runnable tasks on {cpus} CPUs" if runnable > cpus else ""
 
     def watch(self) -> HostWatch:
         """Sees what disturbs a sample."""
@@ -135,6 +145,10 @@ class GpuObserver(Observer):
         """Clocks, temperature, power and what holds it back."""
         return self._gpu.state(load())
 
+    def others(self) -> str | Unavailable:
+        """Other processes on the GPU."""
+        return self._gpu.others()
+
     def power(self) -> PowerSource | Unavailable:
         """The device's own meter."""
         return self._gpu.power()
@@ -142,3 +156,34 @@ class GpuObserver(Observer):
     def watch(self) -> HostWatch:
         """Sees what disturbs a sample, on the device or on the host."""
         return HostWatch(self._cpus(), self._root, reasons=self._gpu.reasons, counts=self._gpu.violations)
+
+
+# ---- The device on which torch computes
+
+
+def find_gpu(number: int) -> Gpu:
+    """The device that torch calls `cuda:number`: NVIDIA's where NVML answers, else AMD's, else an unreadable one."""
+    nvidia = find_nvidia(number)
+    if not isinstance(nvidia, Unavailable):
+        return _same(nvidia, number)
+    amd = find_amd(number)
+    if not isinstance(amd, Unavailable):
+        return amd  # its libraries spell the names of one device differently, so they cannot be compared
+    return UnreadableGpu(_torch_name(number) or "unknown GPU", Unavailable(reason=f"{nvidia.reason}; {amd.reason}"))
+
+
+def _same(found: NvidiaGpu, number: int) -> Gpu:
+    """What was found, unless torch computes on another device: the clock of a neighbour is worse than none."""
+    name = _torch_name(number)
+    if name is None or name == found.name:
+        return found
+    whole, mig, profile = name.partition(" MIG ")
+    if mig and whole == found.name:
+        return replace(found, slice=profile)
+    names = f"cuda:{number} is '{name}' to torch and '{found.name}' to its driver's library"
+    return UnreadableGpu(name, Unavailable(reason=f"{names}; set CUDA_DEVICE_ORDER=PCI_BUS_ID"))
+
+
+def _torch_name(number: int) -> str | None:
+    torch = sys.modules.get("torch")
+    return str(torch.cuda.get_device_name(number)) if torch and torch.cuda.is_available() else None

@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Literal
 
-from rooflint_measure.record import Gemm, Measurement
+from rooflint_measure.record import Gemm, Launch, Measurement
 from rooflint_measure.sensors.observer import Observer
 from rooflint_measure.stopwatches.clocks import Call, GraphClock, graphed
-from rooflint_measure.stopwatches.gemm import NotMeasuredError
+from rooflint_measure.stopwatches.gemm import NotMeasuredError, clock_of
 from rooflint_measure.stopwatches.products import Shape, gpu_library, import_torch, normal
 from rooflint_measure.stopwatches.timing import Plan, measure
 
@@ -79,6 +79,33 @@ def measured(
         clock=GraphClock(cuda, kernels=len(calls)),
         details={"call": "torch.mm", GRAPH: len(calls)},
     )
+
+
+KERNELS = 100
+"""On one element, in a graph whose launches are timed."""
+
+
+def launches(
+    way: Literal["stream", "graph"], device: str, *, observer: Observer, plan: Plan | None = None, cuda: Any = None
+) -> Measurement:
+    """An op on one element of an array, whose time is what it takes to start one.
+
+    Raises NotMeasuredError for a graph on a device that has none.
+    """
+    torch = import_torch()
+    one = torch.zeros(1, device=device)
+    subject = Launch(way=way, library="torch")
+    if way == "stream":
+        return measure(subject, lambda: one.add_(1.0), observer=observer, plan=plan, clock=clock_of(device))
+    if not device.startswith("cuda"):
+        raise NotMeasuredError("graphs are replayed on CUDA devices only")
+    cuda = cuda or torch.cuda
+    try:
+        replay = graphed(lambda: [one.add_(1.0) for _ in range(KERNELS)], cuda)
+    except (RuntimeError, MemoryError) as error:
+        raise NotMeasuredError(str(error).strip().split("\n")[0] or type(error).__name__) from error
+    clock = GraphClock(cuda, kernels=KERNELS)
+    return measure(subject, replay, observer=observer, plan=plan, clock=clock, details={GRAPH: KERNELS})
 
 
 def _products(shape: Shape, precision: str, device: str) -> list[Call]:
