@@ -6,13 +6,13 @@ from rooflint.api.devices import device as device
 from rooflint.api.devices import devices as devices
 from rooflint.api.exploration import Exploration as Exploration
 from rooflint.api.exploration import explore as explore
+from rooflint.api.generation import Generations as Generations
+from rooflint.api.generation import generate as generate
 from rooflint.api.kernels import kernel as kernel
 from rooflint.api.predictions import Columns as Columns
 from rooflint.api.predictions import Comparison as Comparison
-from rooflint.api.predictions import Generations as Generations
 from rooflint.api.predictions import Prediction as Prediction
 from rooflint.api.predictions import compare as compare
-from rooflint.api.predictions import generate as generate
 from rooflint.api.predictions import network as network
 from rooflint.api.predictions import networks as networks
 from rooflint.api.predictions import predict as predict

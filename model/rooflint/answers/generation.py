@@ -13,16 +13,25 @@ from rooflint.hardware.schema import Strict
 from rooflint.output.answer import Answer, Record
 from rooflint.output.sections import Bar, Bars, Grid, Part, Prose, Section, Table
 from rooflint.prediction.comparison import per_second
-from rooflint.prediction.generation import Candidate, Generation, Run
-from rooflint.prediction.predict import Prediction, Setting
+from rooflint.prediction.generation import Candidate, Generation, Run, exchanged
+from rooflint.prediction.parallel import Phase
+from rooflint.prediction.predict import Setting
+from rooflint.workloads.parallelism import Parallelism
+
+
+class PhaseWaitsRecord(WaitsRecord):
+    """Latency by bottleneck; the parts add up to it."""
+
+    network: float
+    """For other devices."""
 
 
 class PhaseRecord(Strict):
-    """Prefill or decode: all of its passes."""
+    """Prefill or decode: all of its passes, on all devices together."""
 
     latency_s: float
-    waits_s: WaitsRecord
-    bound: Bound
+    waits_s: PhaseWaitsRecord
+    bound: Bound | Literal["network"]
     ops: float
     bytes_moved: float
     compute_efficiency: float
@@ -39,16 +48,41 @@ class NeededRecord(Strict):
     total_bytes: float
 
 
+class ExchangeRecord(Strict):
+    """What each device sends to others, of one part of a batch."""
+
+    name: str
+    kind: str
+    members: int
+    prefill_times: int
+    prefill_message_bytes: float
+    prefill_sent_bytes: float
+    """In one direction, by a ring."""
+    decode_times: int
+    decode_message_bytes: float
+    decode_sent_bytes: float
+
+
 class GenerationRecord(Strict):
-    """The run on one device."""
+    """The run on one device, or on several that share the network."""
 
     device: str
+    """`8 × nvidia/h100-sxm5-80gb` of several."""
+    members: int
+    """Devices."""
+    system: str | None
+    """What they are part of."""
+    systems: int
+    """How many of it; 1 of one device."""
     first_token_s: float
     token_s: float | None
     """The mean pass of decode; null where one token is generated."""
     total_s: float
     tokens_per_s: float
     """Of all sequences, over the whole run."""
+    tokens_per_s_of_device: float
+    tokens_per_s_of_user: float | None
+    """Of one sequence, once its first token is there; null where one token is generated."""
     energy_per_token_j: float | None
     fits: bool | None
     capacity_bytes: float | None
@@ -65,7 +99,12 @@ class GenerateRecord(RunRecord, Record):
     parameters: int
     prompt: int
     generate: int
+    tp: int
+    pp: int
+    ep: int
     memory: NeededRecord
+    """Of each device."""
+    exchanges: list[ExchangeRecord]
     devices: list[GenerationRecord | RefusedRecord]
     does_not_fit: list[str]
     caveats: list[str]
@@ -73,16 +112,19 @@ class GenerateRecord(RunRecord, Record):
 
 COLUMNS = ("device", "first token", "per token", "tokens/s", "energy/token", "memory", "largest batch")
 PHASES = ("device", "phase", "time", "compute", "memory", "launch", "of peak", "of bandwidth")
+SHARED = ("devices", "of", "tokens/s each", "tokens/s per user", "prefill waits for", "decode waits for")
+SENT = ("collective", "devices", "prefill", "sent by each", "decode", "sent by each")
 LISTING = (
-    *("device", "first_token_s", "token_s", "total_s", "tokens_per_s", "energy_per_token_j", "fits"),
-    *("largest_batch", "not_supported"),
+    *("device", "members", "system", "first_token_s", "token_s", "total_s", "tokens_per_s", "tokens_per_s_of_device"),
+    *("tokens_per_s_of_user", "energy_per_token_j", "fits", "largest_batch", "not_supported"),
 )
 
 
 def answer(run: Run, found: Sequence[Candidate], setting: Setting) -> Answer:
     """For one device or several."""
     able = [one.found for one in found if one.found]
-    memory = run.memory(setting.storage or setting.compute)
+    how = found[0].place.how if found else Parallelism()
+    memory = run.memory(setting.storage or setting.compute, how)
     fields = ("weight_bytes", "cache_bytes", "activation_bytes", "total_bytes")
     record = GenerateRecord.build(
         network=run.network.name,
@@ -90,14 +132,18 @@ def answer(run: Run, found: Sequence[Candidate], setting: Setting) -> Answer:
         prompt=run.prompt,
         generate=run.generate,
         **run_fields(run.batch, setting),
+        tp=how.tp,
+        pp=how.pp,
+        ep=how.ep,
+        exchanges=[ExchangeRecord(**one._asdict()) for one in exchanged(run, how, setting)],
         memory=NeededRecord(**{name: getattr(memory, name) for name in fields}),
         devices=[_record(one) for one in found],
         does_not_fit=[_too_large(one) for one in able if one.fits is False],
-        caveats=list(caveats(tuple(one.prefill for one in found))),
+        caveats=[*caveats(tuple(one.prefill for one in found)), *(SHARED_CAVEATS if how.devices > 1 else ())],
     )
     return Answer(
         title=f"{run.network.name}: {run.generate} tokens after a prompt of {run.prompt}",
-        subtitle=f"{run_text(run.batch, setting)}; {basis_text(setting)}",
+        subtitle=f"{run_text(run.batch, setting)}{', ' if how.devices > 1 else ''}{how}; {basis_text(setting)}",
         sections=tuple(_sections(run, record, able)),
         record=record,
         listing=Table(LISTING, tuple(_listed(one) for one in record.devices)),
@@ -108,9 +154,16 @@ def _record(one: Candidate) -> GenerationRecord | RefusedRecord:
     found = one.found
     if found is None:
         return RefusedRecord(device=one.label, not_supported=one.prefill.refused)
-    names = ("first_token_s", "token_s", "total_s", "tokens_per_s", "fits", "capacity_bytes", "largest_batch")
+    names = (
+        *("first_token_s", "token_s", "total_s", "tokens_per_s", "tokens_per_s_of_device", "tokens_per_s_of_user"),
+        *("fits", "capacity_bytes", "largest_batch"),
+    )
+    place = found.place
     return GenerationRecord(
         device=one.label,
+        members=place.how.devices,
+        system=place.system.id if place.system else None,
+        systems=place.boxes,
         energy_per_token_j=found.token_j,
         prefill=_phase(found.prefill),
         decode=_phase(found.decode) if found.decode else None,
@@ -118,12 +171,10 @@ def _record(one: Candidate) -> GenerationRecord | RefusedRecord:
     )
 
 
-def _phase(found: Prediction) -> PhaseRecord:
-    names = ("latency_s", "bound", "compute_efficiency", "bandwidth_efficiency")
+def _phase(found: Phase) -> PhaseRecord:
+    names = ("latency_s", "bound", "ops", "bytes_moved", "compute_efficiency", "bandwidth_efficiency")
     return PhaseRecord(
-        waits_s=WaitsRecord(**found.shares),
-        ops=float(found.times.ops.sum()),
-        bytes_moved=float(found.times.bytes_moved.sum()),
+        waits_s=PhaseWaitsRecord(**found.shares),
         not_known=dict(found.reasons),
         **{name: getattr(found, name) for name in names},
     )
@@ -155,12 +206,62 @@ def _sections(run: Run, record: GenerateRecord, able: Sequence[Generation]) -> I
         strong = tuple(place for place, one in enumerate(able) if one in fitting and one.tokens_per_s == best)
         note = "per token: the mean pass of decode; tokens/s: of all sequences, prompt included; ✗ does not fit"
         yield Grid("Generation", Table(COLUMNS, tuple(map(_row, able))), note, strong)
+        if record.exchanges:
+            note = "each: of a device; per user: of a sequence, after its first token"
+            yield Grid("Devices together", Table(SHARED, tuple(map(_shared, able))), note)
         yield Bars("Time by phase", tuple(map(_bar, able)), "of the whole run")
         note = "share of the time of the phase, and of what the device could do in it"
-        yield Grid("Phases", Table(PHASES, tuple(row for one in able for row in _phases(one))), note)
-    yield Grid("Memory", Table(("", "", ""), tuple(_memory(run, record))), f"stored as {record.storage}")
+        columns = (*PHASES[:6], "network", *PHASES[6:]) if record.exchanges else PHASES
+        yield Grid("Phases", Table(columns, tuple(row for one in able for row in _phases(one))), note)
+    if record.exchanges:
+        note = "of a part of the batch, in all layers; sent in one direction, by a ring"
+        yield Grid("Exchanged in a pass", Table(SENT, tuple(map(_sent, record.exchanges))), note)
+    yield Grid(
+        "Memory", Table(("", "", ""), tuple(_memory(run, record))), f"stored as {record.storage}{_of_each(record)}"
+    )
     if record.caveats:
         yield Prose("Limitations", tuple(record.caveats))
+
+
+SHARED_CAVEATS = (
+    "devices wait for collectives: nothing is computed meanwhile",
+    "energy of links and switches is not counted",
+)
+
+
+def _of_each(record: GenerateRecord) -> str:
+    return ", on each device" if record.exchanges else ""
+
+
+def _shared(one: Generation) -> tuple[str, ...]:
+    place = one.place
+    boxes = f"{place.boxes} × " if place.boxes > 1 else ""
+    user = one.tokens_per_s_of_user
+    return (
+        one.short,
+        f"{boxes}{place.system.short}" if place.system else UNKNOWN,
+        per_second(one.tokens_per_s_of_device).removesuffix("/s"),
+        UNKNOWN if user is None else per_second(user).removesuffix("/s"),
+        *(UNKNOWN if phase is None else _waits(phase) for phase in (one.prefill, one.decode)),
+    )
+
+
+def _waits(phase: Phase) -> str:
+    return f"{phase.bound} {percent(phase.shares[phase.bound] / phase.latency_s)}"
+
+
+def _sent(one: ExchangeRecord) -> tuple[str, ...]:
+    def shown(size: float, times: int) -> str:
+        return f"{times} × {format_quantity(size, BYTES, digits=3)}"
+
+    return (
+        f"{one.kind.replace('_', '-')}, {one.name}",
+        str(one.members),
+        shown(one.prefill_message_bytes, one.prefill_times),
+        format_quantity(one.prefill_sent_bytes * one.prefill_times, BYTES, digits=3),
+        shown(one.decode_message_bytes, one.decode_times),
+        format_quantity(one.decode_sent_bytes * one.decode_times, BYTES, digits=3),
+    )
 
 
 def _row(one: Generation) -> tuple[str, ...]:
@@ -187,7 +288,8 @@ def _bar(one: Generation) -> Bar:
 def _phases(one: Generation) -> Iterator[tuple[str, ...]]:
     for name, found in (("prefill", one.prefill), ("decode", one.decode)):
         if found:
-            shares = (percent(found.shares[by] / found.latency_s) for by in ("compute", "memory", "launch"))
+            kinds = found.shares if one.place.how.devices > 1 else ("compute", "memory", "launch")
+            shares = (percent(found.shares[by] / found.latency_s) for by in kinds)
             seconds, efficiency = format_quantity(found.latency_s, SECONDS), percent(found.compute_efficiency)
             yield one.short, name, seconds, *shares, efficiency, percent(found.bandwidth_efficiency)
 

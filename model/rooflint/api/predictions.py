@@ -21,11 +21,11 @@ from rooflint.hardware.names import select_devices
 from rooflint.hardware.registry import Registry
 from rooflint.output.answer import Answer
 from rooflint.output.sections import Table
-from rooflint.prediction import comparison, generation
+from rooflint.prediction import comparison
 from rooflint.prediction import predict as prediction
 from rooflint.prediction.predict import FIDELITIES, ROOFLINE, Setting
 from rooflint.workloads import load
-from rooflint.workloads.networks import PROMPT, network_named, network_names
+from rooflint.workloads.networks import PROMPT, network_names
 from rooflint.workloads.ops import Tokens
 from rooflint.workloads.tables import workload_ids
 from rooflint.workloads.workload import Workload
@@ -238,90 +238,11 @@ def compare(
     """
     chosen = setting(precision, storage, fuse, launch, fidelity, cached)
     known, energies = context(specs)
-    asked = _all_hardware(known, on, at)
+    asked = all_hardware(known, on, at)
     work = network(source).at_batch(batch)
     found = comparison.compare(asked, work, energies, chosen)
     typed = compare_answer.Question(options=repeated_options(batch, chosen, at, work.tokens))
     return _as(Comparison, found, question=typed)
-
-
-@dataclass(frozen=True)
-class Generations:
-    """A run of a language model on several devices; `print(g)` is `rooflint compare --generate`."""
-
-    run: generation.Run
-    setting: Setting
-    candidates: tuple[generation.Candidate, ...]
-
-    @property
-    def found(self) -> tuple[generation.Generation, ...]:
-        """Of the devices that can compute in that precision: first_token_s, token_s, tokens_per_s, memory, fits."""
-        return tuple(one.found for one in self.candidates if one.found)
-
-    @property
-    def columns(self) -> Columns:
-        """One row a device, in SI base units."""
-        return Columns.of(self.answer().listing)
-
-    def answer(self) -> Answer:
-        """What `rooflint compare --generate` prints of it."""
-        from rooflint.answers.generation import answer  # noqa: PLC0415  # other commands do without
-
-        return answer(self.run, self.candidates, self.setting)
-
-    def __str__(self) -> str:
-        return str(self.answer())
-
-    def __repr__(self) -> str:
-        names = ", ".join(one.label for one in self.candidates)
-        return f"<Generations of {self.run.network.name} on {names}>"
-
-    def _repr_html_(self) -> str:
-        return self.answer()._repr_html_()
-
-
-def generate(
-    source: str | Path,
-    on: "Iterable[str | Hardware] | None" = None,
-    *,
-    prompt: int | None = None,
-    generate: int = 256,
-    precision: str = DEFAULT_PRECISION,
-    batch: int = 1,
-    storage: str | None = None,
-    fuse: bool = False,
-    launch: str = DEFAULT_LAUNCH,
-    fidelity: str = ROOFLINE,
-    cached: bool = True,
-    at: str = "",
-    specs: Specs = None,
-) -> Generations:
-    """A language model that reads prompts and writes tokens, on several devices, by default one of each kind.
-
-    Args:
-        source: a language model, such as `llama-3.1-8b`, or the path of a `config.json` of Hugging Face.
-        on: devices, or their names.
-        prompt: tokens of each prompt; 2048 by default, or fewer where the context is shorter.
-        generate: tokens to write for each sequence.
-        precision: of the arithmetic, or a policy such as `w4a16`.
-        batch: sequences that run together.
-        storage: precision of what is moved and kept; that of the arithmetic if None.
-        fuse: run element-wise ops in the kernels of their producers.
-        launch: how kernels are launched, as for `predict`.
-        fidelity: whose times, as for `predict`.
-        cached: as for `predict`.
-        at: operating point, such as `30w`.
-        specs: folders of specs, in front of the packaged ones.
-
-    A device that cannot compute in that precision stays, with the reason.
-    Raises RooflintError for unknown names, and for more tokens than the network has a context for.
-    """
-    chosen = setting(precision, storage, fuse, launch, fidelity, cached)
-    known, energies = context(specs)
-    net = load.configured_network(str(source), known.roots) or network_named(str(source), known.roots)
-    tokens = prompt or min(PROMPT, max(net.transformer.context - generate, 1))
-    run = generation.Run(net, batch, tokens, generate)
-    return Generations(run, chosen, generation.generate(_all_hardware(known, on, at), run, energies, chosen))
 
 
 # ---- what the command line shares
@@ -375,7 +296,8 @@ def _context(roots: tuple[Path, ...], stamp: tuple[int, ...]) -> tuple[Registry,
     return found, Energies(Coefficients(found))
 
 
-def _all_hardware(among: Registry, on: "Iterable[str | Hardware] | None", at: str) -> list[Device]:
+def all_hardware(among: Registry, on: "Iterable[str | Hardware] | None", at: str) -> list[Device]:
+    """Devices from names and devices, each once; those of the default kinds for None. Raises RooflintError."""
     if on is None:
         return [as_device(one) for one in select_devices(among, None, at)]
     listed = [on] if isinstance(on, str | Hardware) else list(on)

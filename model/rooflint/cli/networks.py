@@ -112,6 +112,9 @@ def compare_command(
     prompt: options.Prompt = None,
     past: options.Past = 0,
     generate: options.Generate = None,
+    tp: options.Tensor = 1,
+    pp: options.Pipeline = 1,
+    ep: options.Expert = 1,
     form: options.Format = "",
     output: options.Output = None,
     specs: Specs = None,
@@ -121,12 +124,16 @@ def compare_command(
     if generate:
         one_phase = {"input": shape, "past": past, "level": level != Level.summary, "sort": sort, "top": top}
         _refuse_beside_generate(one_phase | {"baseline": baseline, "require": require, "explain": explain})
-        written = api.generate(
+        from rooflint.api.generation import generate as generated  # noqa: PLC0415  # other comparisons do without
+
+        written = generated(
             network, hardware, prompt=prompt, generate=generate, precision=precision, batch=batch or 1,
-            storage=storage, fuse=fuse, launch=launch, fidelity=fidelity, cached=cached, at=at, specs=specs,
+            storage=storage, fuse=fuse, launch=launch, fidelity=fidelity, cached=cached, at=at, tp=tp, pp=pp, ep=ep,
+            specs=specs,
         )  # fmt: skip
         deliver(written.answer(), form, output)
         return
+    _want_generate({"tp": tp, "pp": pp, "ep": ep})
     sizes = shapes_of(shape)
     work = api.network(network, shape=sizes, prompt=prompt, past=past, specs=specs)
     together = batch_of(batch, sizes, work.batch if work.fixed_batch else 1)
@@ -149,6 +156,12 @@ def compare_command(
         metric=metric,
     )
     deliver(found.answer(question), form, output)
+
+
+def _want_generate(given: Mapping[str, int]) -> None:
+    for option, count in given.items():
+        if count > 1:
+            raise RooflintError(f"--{option}: want --generate beside it, such as --generate 256; found none")
 
 
 def _refuse_beside_generate(given: Mapping[str, object]) -> None:

@@ -74,6 +74,11 @@ Generate = Annotated[
     int | None,
     typer.Option("--generate", help="Tokens to write after the prompt: time to first token, per token.", min=1),
 ]
+Tensor = Annotated[
+    int, typer.Option("--tp", help="Devices of a system that share each product, beside --generate.", min=1)
+]
+Pipeline = Annotated[int, typer.Option("--pp", help="Stages, each with some of the layers.", min=1)]
+Expert = Annotated[int, typer.Option("--ep", help="Devices that share the experts, a multiple of --tp.", min=1)]
 Shape = Annotated[
     list[str] | None,
     typer.Option("--input", help="Shape of the input, batch first, such as 1,3,224,224; once for each of several."),

@@ -1,19 +1,23 @@
-"""Generation: a language model that reads prompts and then writes tokens one by one, on one device.
+"""Generation: a language model that reads prompts and then writes tokens one by one, on one device or several.
 
 All prompts of a batch are read at once (prefill), which gives the first token of each; then every pass writes one more
 token of each (decode), on a cache that grows. docs/method-networks.md has the definitions.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
+from rooflint.base.precision import tensor_bytes
 from rooflint.energy.model import Energies
-from rooflint.hardware.device import Hardware
 from rooflint.prediction.comparison import Contender, contend
-from rooflint.prediction.predict import Prediction, Setting
+from rooflint.prediction.parallel import Phase, Place, Split, kept_wide, message_bytes, passes, sent_bytes
+from rooflint.prediction.predict import Setting
+from rooflint.workloads.configuration import Transformer
 from rooflint.workloads.footprint import Footprint, footprint
 from rooflint.workloads.networks import Network
+from rooflint.workloads.parallelism import Parallelism, shard, stage
 from rooflint.workloads.transformer import Step, decode_steps, table
 from rooflint.workloads.workload import Workload, WorkloadError
 
@@ -58,17 +62,27 @@ class Run:
     @cached_property
     def _footprints(self) -> tuple[Footprint, ...]:
         """Of the prompts and of the last pass, each of one sequence."""
-        net, last = self.network.transformer, self.prompt + self.generate - 2
+        return self._footprints_of(self.network.transformer)
+
+    def _footprints_of(self, net: Transformer) -> tuple[Footprint, ...]:
+        last = self.prompt + self.generate - 2
         passes = [table(net, 1, self.prompt)]
         passes += [table(net, 1, 1, [Step(last)])] if self.generate > 1 else []
         return tuple(map(footprint, passes))
 
-    def memory(self, storage: str) -> "Memory":
-        """What must be there at once."""
-        first = self._footprints[0]
-        activations = max(one.peak_activation_bytes(storage) for one in self._footprints)
-        cache = max(one.cache_bytes(storage) for one in self._footprints)
-        return Memory(first.weight_bytes(storage), cache, activations, self.batch)
+    def memory(self, storage: str, how: Parallelism | None = None) -> "Memory":
+        """What must be there at once, on each of the devices."""
+        how = how or Parallelism()
+        groups, net = how.groups, self.network.transformer
+        alone = how.devices == 1
+        found = self._footprints if alone else self._footprints_of(stage(shard(net, how), how))
+        activations = max(one.peak_activation_bytes(storage) for one in found)
+        cache = max(one.cache_bytes(storage) for one in found)
+        weights = found[0].weight_bytes(storage)
+        if how.pp > 1 and not net.tied:  # the first stage has the embedding, the last one the head
+            weights -= float(tensor_bytes(-(-net.embedding_parameters // how.tp), kept_wide(storage)))
+        of_group = -(-self.batch // groups)
+        return Memory(weights, cache, activations / min(of_group, how.pp), of_group, groups)
 
 
 @dataclass(frozen=True)
@@ -79,6 +93,9 @@ class Memory:
     cache_of_one_bytes: float
     activations_of_one_bytes: float
     batch: int
+    """Of the devices that have the same sequences."""
+    groups: int = 1
+    """Groups of devices, each with sequences of its own."""
 
     @property
     def cache_bytes(self) -> float:
@@ -98,22 +115,27 @@ class Memory:
     def largest_batch(self, capacity_bytes: float) -> int:
         """Sequences for which there is room; 0 where there is none for one."""
         each = self.cache_of_one_bytes + self.activations_of_one_bytes
-        return max(int((capacity_bytes - self.weight_bytes) // each), 0)
+        return self.groups * max(int((capacity_bytes - self.weight_bytes) // each), 0)
 
 
 @dataclass(frozen=True)
 class Generation:
-    """A run on one device."""
+    """A run on one device, or on several that share the network."""
 
     run: Run
-    prefill: Prediction
-    decode: Prediction | None
+    prefill: Phase
+    decode: Phase | None
     memory: Memory
 
     @property
     def short(self) -> str:
-        """The device without its vendor."""
-        return self.prefill.hardware.label.rpartition("/")[2]
+        """The device without its vendor, and how many there are."""
+        return self.place.short
+
+    @property
+    def place(self) -> Place:
+        """Where it runs."""
+        return self.prefill.place
 
     @property
     def first_token_s(self) -> float:
@@ -141,8 +163,18 @@ class Generation:
         return self.run.batch * self.run.generate / self.total_s
 
     @property
+    def tokens_per_s_of_device(self) -> float:
+        """The same over the number of devices. [1/s]"""
+        return self.tokens_per_s / self.place.how.devices
+
+    @property
+    def tokens_per_s_of_user(self) -> float | None:
+        """Tokens that a sequence gets once the first is there; None where no other is written. [1/s]"""
+        return 1 / self.token_s if self.token_s else None
+
+    @property
     def energy_j(self) -> float | None:
-        """Of the whole run; None where it is not known of a phase, or a term is missing. [J]"""
+        """Of the whole run and of all devices; None where it is not known of a phase, or a term is missing. [J]"""
         phases = [one for one in (self.prefill, self.decode) if one]
         return sum(one.energy_j for one in phases) if all(one.complete for one in phases) else None
 
@@ -177,27 +209,62 @@ class Candidate:
 
     prefill: Contender
     found: Generation | None
+    place: Place
 
     @property
     def label(self) -> str:
-        """`nvidia/t4`"""
-        return self.prefill.label
+        """`nvidia/t4`, `8 × nvidia/h100-sxm5-80gb`"""
+        return self.place.label
 
     @property
     def short(self) -> str:
         """The label without its vendor."""
-        return self.prefill.short
+        return self.place.short
 
 
-def generate(devices: Iterable[Hardware], run: Run, energies: Energies, setting: Setting) -> tuple[Candidate, ...]:
-    """The run on each device. A device that cannot compute in that precision is kept with its reason."""
-    memory = run.memory(setting.storage or setting.compute)
-    return tuple(_on(device, run, memory, energies, setting) for device in devices)
+def generate(places: Iterable[Place], run: Run, energies: Energies, setting: Setting) -> tuple[Candidate, ...]:
+    """The run on each place. A device that cannot compute in that precision is kept with its reason.
+
+    Raises WorkloadError for what cannot be divided.
+    """
+    return tuple(_on(place, run, energies, setting) for place in places)
 
 
-def _on(device: Hardware, run: Run, memory: Memory, energies: Energies, setting: Setting) -> Candidate:
-    prefill = contend(device, run.prefill, energies, setting)
+class Sent(NamedTuple):
+    """What each device sends to others, of one part of a batch, in one pass over all layers."""
+
+    name: str
+    kind: str
+    members: int
+    prefill_times: int
+    prefill_message_bytes: float
+    prefill_sent_bytes: float
+    decode_times: int
+    decode_message_bytes: float
+    decode_sent_bytes: float
+
+
+def exchanged(run: Run, how: Parallelism, setting: Setting) -> Iterator[Sent]:
+    """Of all collectives, in prefill and in a pass of decode. Raises WorkloadError for what cannot be divided."""
+    net = run.network.transformer
+    if how.devices == 1:
+        return
+    for first, then in zip(*(passes(net, how, run.batch, new) for new in (run.prompt, 1)), strict=True):
+        prefill, decode = ((one.times, message_bytes(one, setting), sent_bytes(one, setting)) for one in (first, then))
+        yield Sent(first.name, first.kind, first.members, *prefill, *decode)
+
+
+def _on(place: Place, run: Run, energies: Energies, setting: Setting) -> Candidate:
+    split = Split(run.network.transformer, place, energies, setting)
+    alone = place.how.devices == 1
+    prompts = run.prefill if alone else split.table(run.batch, run.prompt, [Step(0)])
+    prefill = contend(place.hardware, prompts, energies, setting)
     if prefill.found is None:
-        return Candidate(prefill, None)
-    decode = contend(device, run.decode, energies, setting).found if run.decode else None
-    return Candidate(prefill, Generation(run, prefill.found, decode, memory))
+        return Candidate(prefill, None, place)
+    first, decode = split.phase(run.batch, run.prompt, [Step(0)], prefill.found), None
+    if run.generate > 1:
+        steps = decode_steps(run.prompt, run.generate - 1)
+        found = contend(place.hardware, run.decode, energies, setting).found if alone and run.decode else None
+        decode = split.phase(run.batch, 1, steps, found)
+    memory = run.memory(setting.storage or setting.compute, place.how)
+    return Candidate(prefill, Generation(run, first, decode, memory), place)

@@ -28,6 +28,15 @@ class Experts:
     """Width of what every token goes through beside its experts."""
     bias: bool = False
     """Whether the router and the experts have biases."""
+    ways: int = 1
+    """Devices that share them, of which this is what one has."""
+    copies: int = 1
+    """Devices among these that have the same tokens."""
+
+    @property
+    def held(self) -> int:
+        """Experts of one device."""
+        return self.count // self.ways
 
 
 @dataclass(frozen=True)
@@ -143,7 +152,7 @@ class Transformer:
         routed: list[tuple[int, Products]] = []
         if experts:
             products.append((experts.layers, _products_of_dense(self, experts.shared)))
-            routed.append((experts.layers * experts.count, _products_of_dense(self, experts.feed_forward)))
+            routed.append((experts.layers * experts.held, _products_of_dense(self, experts.feed_forward)))
         return (_share("linear", products), *([_share("experts", routed)] if routed else []))
 
     def cache_elements(self, tokens: int) -> int:
@@ -202,7 +211,7 @@ def _parameters(net: Transformer) -> Iterator[int]:
     yield dense * _of_dense(net, net.feed_forward, bias=net.bias in ("feed_forward", "all"))
     if experts:
         router = experts.count * (net.hidden + experts.bias)
-        yield experts.layers * (router + experts.count * _expert(net, experts) + _of_dense(net, experts.shared))
+        yield experts.layers * (router + experts.held * _expert(net, experts) + _of_dense(net, experts.shared))
 
 
 def _around_encoder(net: Transformer, encoder: Encoder, norm: int) -> int:

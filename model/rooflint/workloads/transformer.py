@@ -449,11 +449,13 @@ def _activated(rows: _Rows, net: Transformer, name: str, read: int, width: int, 
 
 def _routed(rows: _Rows, net: Transformer, experts: Experts, read: int) -> int:
     """Products of tokens × experts of a token, on the weights of the experts that are hit."""
-    layers, width, chosen = experts.layers, experts.feed_forward, rows.tokens * experts.per_token
+    layers, width = experts.layers, experts.feed_forward
+    chosen = -(-rows.tokens * experts.per_token // experts.copies)
     router = rows.linear("router", read, experts.count, net.hidden, layers, bias=experts.bias)
     scores = rows.each("router_softmax", "softmax", [router], experts.count, layers, SOFTMAX_OPS)
     picked = _picked(rows, experts, scores)
-    both, hit = 2 if net.gated else 1, hit_experts(rows.tokens, experts)
+    both, everywhere = 2 if net.gated else 1, rows.tokens * experts.ways // experts.copies
+    hit = -(-hit_experts(everywhere, experts) // experts.ways)
     up = _grouped(rows, "experts_gate_up", [read, picked], (chosen, both * width, net.hidden), hit, experts)
     count = chosen * width
     active = rows.add(
@@ -466,8 +468,9 @@ def _routed(rows: _Rows, net: Transformer, experts: Experts, read: int) -> int:
     )
     down = _grouped(rows, "experts_down", [active], (chosen, net.hidden, width), hit, experts)
     out = rows.tokens * net.hidden
-    elements = (experts.per_token * out + chosen, 0, out)
-    last = rows.add("experts_sum", "sum", [picked, down], elements, layers, other_ops=2 * experts.per_token * out)
+    returned = chosen * net.hidden
+    elements = (returned + chosen, 0, out)
+    last = rows.add("experts_sum", "sum", [picked, down], elements, layers, other_ops=2 * returned)
     if experts.shared:
         beside = _dense(rows, net, "shared_", read, experts.shared, layers)
         last = rows.each("shared_add", "add", [last, beside], net.hidden, layers, 1, operands=2)

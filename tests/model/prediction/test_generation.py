@@ -7,6 +7,7 @@ from rooflint.coefficients.library import Coefficients
 from rooflint.energy.model import Energies
 from rooflint.hardware.registry import Registry
 from rooflint.prediction.generation import Memory, Run, generate
+from rooflint.prediction.parallel import Place
 from rooflint.prediction.predict import Setting, predict
 from rooflint.workloads.networks import network_named
 from rooflint.workloads.transformer import Step, table
@@ -19,7 +20,7 @@ H100 = REGISTRY.get("nvidia/h100-sxm5-80gb")
 
 
 def found(batch=2, prompt=64, tokens=8, net=LLAMA, device=H100, **setting):
-    (one,) = generate([device], Run(net, batch, prompt, tokens), ENERGIES, Setting("bf16", **setting))
+    (one,) = generate([Place(device)], Run(net, batch, prompt, tokens), ENERGIES, Setting("bf16", **setting))
     return one.found
 
 
@@ -87,7 +88,7 @@ def test_the_largest_batch_is_the_last_that_fits():
 
 
 def test_a_device_without_the_precision_stays_with_its_reason():
-    (one,) = generate([REGISTRY.get("nvidia/t4")], Run(LLAMA, 1, 8, 2), ENERGIES, Setting("bf16"))
+    (one,) = generate([Place(REGISTRY.get("nvidia/t4"))], Run(LLAMA, 1, 8, 2), ENERGIES, Setting("bf16"))
     assert one.found is None
     assert "does not support bf16" in one.prefill.refused
 

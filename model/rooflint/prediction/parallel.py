@@ -1,0 +1,301 @@
+"""A phase of a run on several devices: what each computes, what they exchange, and what all take together.
+
+Nothing overlaps: a collective waits for the products before it, and those after it wait for the collective.
+docs/method-parallelism.md has the formulas.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from rooflint.base.errors import RooflintError
+from rooflint.base.precision import POLICIES, WIDE, tensor_bytes
+from rooflint.energy.model import Energies, idle_w
+from rooflint.hardware.device import Hardware
+from rooflint.hardware.names import systems_of
+from rooflint.hardware.registry import Registry
+from rooflint.hardware.system import System
+from rooflint.kernels.chip import IN_SWITCH, Link
+from rooflint.kernels.collectives import Messages, bound_s, ring_bytes, seconds
+from rooflint.kernels.constants import constants_file
+from rooflint.prediction.predict import Prediction, Setting, predict
+from rooflint.workloads.configuration import Transformer
+from rooflint.workloads.parallelism import Exchange, Parallelism, exchanges, hop, shard, stage
+from rooflint.workloads.transformer import Step, table
+from rooflint.workloads.workload import Workload
+
+NETWORK = "network"
+"""What a device waits for where it waits for others."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Devices that run a network together."""
+
+    hardware: Hardware
+    """One of them."""
+    how: Parallelism = field(default_factory=Parallelism)
+    system: System | None = None
+    """What they are part of; several of it where it has fewer devices. None of one device."""
+
+    def __post_init__(self) -> None:
+        """Raises RooflintError where a stage is larger than the system, and where no cards join several systems."""
+        if self.system is None:
+            if self.how.devices > 1:
+                raise RooflintError(f"{self.hardware.label}: {self.how}: want a system of such devices, found none")
+            return
+        if self.how.of_stage > self.system.count:
+            option = "--ep" if self.how.ep > self.how.tp else "--tp"
+            most = f"the {self.system.count} devices of {self.system.id}"
+            raise RooflintError(f"{option}: want at most {most}, found {self.how.of_stage}; --pp takes several systems")
+        if self.boxes > 1:
+            self.system.outside()  # raises where there are no cards
+
+    @property
+    def label(self) -> str:
+        """`nvidia/t4`, `8 × nvidia/h100-sxm5-80gb`"""
+        return self._counted(self.hardware.label)
+
+    @property
+    def short(self) -> str:
+        """The label without its vendor."""
+        return self._counted(self.hardware.label.rpartition("/")[2])
+
+    def _counted(self, name: str) -> str:
+        return f"{self.how.devices} × {name}" if self.how.devices > 1 else name
+
+    @property
+    def boxes(self) -> int:
+        """Systems that it takes."""
+        return -(-self.how.devices // self.system.count) if self.system else 1
+
+    def link(self, members: int) -> Link:
+        """From one device to the others of a collective."""
+        assert self.system
+        reduces = self.system.joined.topology == "switch" and self.hardware.architecture in IN_SWITCH
+        return Link(self.system.among(members), reduces=reduces)
+
+    @property
+    def next_stage(self) -> Link:
+        """From a stage to the next one, the slowest of all."""
+        assert self.system
+        return Link(self.system.outside()) if self.boxes > 1 else Link(self.system.among(2))
+
+
+def place(hardware: Hardware, how: Parallelism, registry: Registry, system: System | None = None) -> Place:
+    """Where a device runs with others: in the system that is given, else in the one that has such devices.
+
+    Raises RooflintError where no system or several have such devices.
+    """
+    if how.devices == 1 or system:
+        return Place(hardware, how, system)
+    found = systems_of(registry, hardware)
+    if len(found) > 1:
+        names = ", ".join(one.short for one in found)
+        raise RooflintError(f"{hardware.label} is in several systems; want one of them instead: {names}")
+    return Place(hardware, how, found[0] if found else None)
+
+
+def kept_wide(storage: str) -> str:
+    """The precision of what a policy keeps wide; the precision itself where it is none."""
+    return WIDE[0] if storage in POLICIES else storage
+
+
+@dataclass(frozen=True, eq=False)
+class Phase:
+    """A phase on all devices; of one device its prediction."""
+
+    prediction: Prediction
+    """One device with all layers and a part of the batch."""
+    place: Place
+    parts: int
+    """Of the batch of a group, one after the other through the stages."""
+    network_s: float
+    """What one part waits for others in all layers, and between stages. [s]"""
+    slowest_s: float
+    """The slowest stage with one part. [s]"""
+    filled: bool
+    """Whether the first part comes again as soon as the last one has left the first stage, as tokens do."""
+    idle_each_w: float | None
+    """Of a device that waits; None where it is not known. [W]"""
+
+    @property
+    def hardware(self) -> Hardware:
+        """One of the devices."""
+        return self.prediction.hardware
+
+    @property
+    def reasons(self) -> Mapping[str, str]:
+        """What is not known, and why."""
+        return self.prediction.reasons
+
+    @property
+    def _once_s(self) -> float:
+        """One part through all stages. [s]"""
+        return self.prediction.latency_s + self.network_s
+
+    @cached_property
+    def latency_s(self) -> float:
+        """Of the whole phase. [s]
+
+        Of prompts each part follows the one before through the stages. Of tokens, all stages work where there are as
+        many parts as stages, at the pace of the slowest.
+        """
+        stages = self.place.how.pp
+        if not self.filled:
+            return self._once_s + (self.parts - 1) * self.slowest_s
+        return max(self._once_s, stages * self.slowest_s) if self.parts == stages else self._once_s
+
+    @property
+    def shares(self) -> Mapping[str, float]:
+        """Seconds that the latency waits for compute, memory, launches and others; they add up to it. [s]"""
+        scale = self.latency_s / self._once_s
+        own = {name: scale * waited for name, waited in self.prediction.shares.items()}
+        return {**own, NETWORK: scale * self.network_s}
+
+    @property
+    def bound(self) -> str:
+        """What most of the latency waits for: compute, memory, launch or network."""
+        return max(self.shares, key=lambda name: self.shares[name])
+
+    @property
+    def _busy(self) -> float:
+        """Share of the latency that a device computes or moves data, over that of its prediction. [1]"""
+        return self.parts * self.prediction.latency_s / self.place.how.pp / self.latency_s
+
+    @property
+    def compute_efficiency(self) -> float:
+        """Attained over peak rate of all devices. [1]"""
+        return self.prediction.compute_efficiency * self._busy
+
+    @property
+    def bandwidth_efficiency(self) -> float:
+        """Attained over peak bandwidth of all devices. [1]"""
+        return self.prediction.bandwidth_efficiency * self._busy
+
+    @property
+    def _runs(self) -> int:
+        """How often the prediction's work is done, by all groups of all parts."""
+        return self.parts * self.place.how.of_stage
+
+    @property
+    def ops(self) -> float:
+        """Of all devices."""
+        return self._runs * float(self.prediction.times.ops.sum())
+
+    @property
+    def bytes_moved(self) -> float:
+        """By the memories of all devices. [B]"""
+        return self._runs * float(self.prediction.times.bytes_moved.sum())
+
+    @property
+    def complete(self) -> bool:
+        """Whether the energy is known and no term is left out of it but that of links."""
+        return self.prediction.complete and (self.place.how.devices == 1 or self.idle_each_w is not None)
+
+    @property
+    def energy_j(self) -> float:
+        """Of all devices; while they wait for others, they take their idle power. [J]. Raises NotKnownError."""
+        work = self._runs * self.prediction.energy_j
+        if self.place.how.devices == 1:
+            return work
+        waited = self.place.how.devices * self.latency_s - self._runs * self.prediction.latency_s
+        return work + waited * (self.idle_each_w or 0.0)
+
+
+def sequences(how: Parallelism, batch: int) -> tuple[int, int]:
+    """Parts into which a group cuts its sequences, no more than there are stages, and the sequences of a part."""
+    of_group = -(-batch // how.groups)
+    parts = min(of_group, how.pp)
+    return parts, -(-of_group // parts)
+
+
+def passes(net: Transformer, how: Parallelism, batch: int, new: int) -> list[Exchange]:
+    """What a device exchanges in a pass of a part of a batch over all layers. Raises WorkloadError as `shard`."""
+    _, part = sequences(how, batch)
+    found = [*exchanges(net, shard(net, how), how, part, new)]
+    return [*found, replace(hop(net, part, new), times=how.pp - 1)] if how.pp > 1 else found
+
+
+def message_bytes(one: Exchange, setting: Setting) -> float:
+    """Activations are wide under a policy. [B]"""
+    return float(tensor_bytes(one.elements, kept_wide(setting.storage or setting.compute)))
+
+
+def sent_bytes(one: Exchange, setting: Setting) -> float:
+    """By each device in one direction, by a ring. [B]"""
+    sizes = (np.array([float(size)]) for size in (message_bytes(one, setting), one.members))
+    return float(np.sum(ring_bytes(one.kind, Messages(*sizes))))
+
+
+@dataclass(frozen=True)
+class Split:
+    """A network on a place."""
+
+    net: Transformer
+    place: Place
+    energies: Energies
+    setting: Setting
+
+    @property
+    def how(self) -> Parallelism:
+        """How many devices share what."""
+        return self.place.how
+
+    @cached_property
+    def own(self) -> Transformer:
+        """What one device has, with the layers of all stages."""
+        return shard(self.net, self.how)
+
+    @cached_property
+    def own_stage(self) -> Transformer:
+        """The same with the layers of the largest stage."""
+        return stage(self.own, self.how)
+
+    def table(self, batch: int, new: int, steps: Sequence[Step]) -> Workload:
+        """What one device computes of a part of the batch, in all layers."""
+        return table(self.own, sequences(self.how, batch)[1], new, steps)
+
+    def phase(self, batch: int, new: int, steps: Sequence[Step], found: Prediction | None = None) -> Phase:
+        """A phase of so many tokens of each sequence, in each of the steps; `found` is that of one device.
+
+        Raises as `predict`, and WorkloadError for what cannot be divided.
+        """
+        (parts, part), times = sequences(self.how, batch), sum(step.times for step in steps)
+        found = found or self._predicted(self.own, part, new, steps)
+        if self.how.devices == 1:
+            return Phase(found, self.place, 1, 0.0, found.latency_s, new == 1, None)
+        waits = times * self._seconds(self.own, part, new, found)
+        slowest = found.latency_s + waits
+        if self.how.pp > 1:
+            between = times * self._each(hop(self.net, part, new), self.place.next_stage, found)
+            largest = self._predicted(self.own_stage, part, new, steps)
+            slowest = largest.latency_s + times * self._seconds(self.own_stage, part, new, largest) + between
+            waits += (self.how.pp - 1) * between
+        return Phase(found, self.place, parts, waits, slowest, new == 1, self._idle_w())
+
+    def _predicted(self, net: Transformer, batch: int, new: int, steps: Sequence[Step]) -> Prediction:
+        return predict(self.place.hardware, table(net, batch, new, steps), self.energies, self.setting)
+
+    def _idle_w(self) -> float | None:
+        try:
+            return idle_w(self.place.hardware, self.energies.coefficients).typical
+        except RooflintError:
+            return None
+
+    def _seconds(self, layers: Transformer, batch: int, new: int, found: Prediction) -> float:
+        """All collectives of a pass. [s]"""
+        among = exchanges(self.net, layers, self.how, batch, new)
+        return sum(one.times * self._each(one, self.place.link(one.members), found) for one in among)
+
+    def _each(self, one: Exchange, link: Link, found: Prediction) -> float:
+        """One collective: what must be sent at full bandwidth and a launch, or its calibrated time. [s]"""
+        if found.silicon:
+            own = constants_file(self.energies.coefficients.registry).constants
+            return float(np.sum(seconds(one.kind, message_bytes(one, self.setting), one.members, link, own)))
+        return (
+            float(np.sum(bound_s(one.kind, message_bytes(one, self.setting), one.members, link)))
+            + found.times.overhead_s
+        )

@@ -1,0 +1,151 @@
+"""Parallelism: what one of several devices has of a language model, and what they exchange.
+
+- Tensor (`tp`): heads, and the columns and rows of products, are divided; sums of all devices follow attention and
+  feed-forward. Shoeybi et al., "Megatron-LM", 2019. arXiv:1909.08053
+- Expert (`ep`): experts are divided; where groups of devices have sequences of their own, tokens go to their experts
+  and back. Lepikhin et al., "GShard", 2020. arXiv:2006.16668
+- Pipeline (`pp`): layers are divided, and batches are cut so that all stages work.
+
+A device's part of a transformer is a transformer with fewer heads, columns, experts and layers, so that the same
+formulas count its ops and bytes. docs/method-parallelism.md has the rest.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from rooflint.workloads.configuration import Experts, Transformer
+from rooflint.workloads.workload import WorkloadError
+
+Collective = Literal["all_reduce", "all_gather", "all_to_all", "point_to_point"]
+
+
+@dataclass(frozen=True)
+class Parallelism:
+    """How many devices share what."""
+
+    tp: int = 1
+    """Devices that share each product."""
+    pp: int = 1
+    """Stages, each with some of the layers."""
+    ep: int = 1
+    """Devices that share the experts; those of one `tp` are among them."""
+
+    def __post_init__(self) -> None:
+        """Raises WorkloadError for less than one, and where experts are not shared by whole groups."""
+        for name in ("tp", "pp", "ep"):
+            if getattr(self, name) < 1:
+                raise WorkloadError(f"--{name}: want 1 or more, found {getattr(self, name)}")
+        if self.ep > 1 and self.ep % self.tp:
+            raise WorkloadError(f"--ep: want a multiple of --tp, {self.tp}, found {self.ep}")
+
+    @property
+    def of_stage(self) -> int:
+        """Devices of a stage."""
+        return max(self.tp, self.ep)
+
+    @property
+    def devices(self) -> int:
+        """All of them."""
+        return self.of_stage * self.pp
+
+    @property
+    def groups(self) -> int:
+        """Groups of a stage that each have sequences of their own."""
+        return self.of_stage // self.tp
+
+    def __str__(self) -> str:
+        """`tp 8, pp 2`; empty for one device."""
+        given = {name: getattr(self, name) for name in ("tp", "pp", "ep")}
+        return ", ".join(f"{name} {count}" for name, count in given.items() if count > 1)
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """What devices send one another in a pass, each time it runs."""
+
+    name: str
+    kind: Collective
+    elements: int
+    """Of the message: what is added up, what a gathering ends with, what each device of an all-to-all begins with."""
+    members: int
+    times: int
+
+
+def shard(net: Transformer, how: Parallelism) -> Transformer:
+    """What one device has of all layers, with the layers of all stages.
+
+    Keys and values are replicated where there are fewer heads of them than devices; norms, routers and the short
+    vectors of MLA are everywhere. Raises WorkloadError for what cannot be divided evenly.
+    """
+    tp = how.tp
+    _divides(net, "heads", net.heads, tp)
+    if net.feed_forward:
+        _divides(net, "columns of the feed-forward", net.feed_forward, tp)
+    if net.kv_heads % tp and tp % net.kv_heads:
+        heads = f"its {net.kv_heads} heads of keys and values"
+        raise WorkloadError(f"{net.name}: --tp: want a divisor or a multiple of {heads}, found {tp}")
+    if net.experts is None and how.ep > 1:
+        raise WorkloadError(f"{net.name}: has no experts; want no --ep")
+    return replace(
+        net,
+        heads=net.heads // tp,
+        kv_heads=max(net.kv_heads // tp, 1),
+        feed_forward=net.feed_forward // tp,
+        vocabulary=-(-net.vocabulary // tp),
+        experts=_experts(net, net.experts, how) if net.experts else None,
+    )
+
+
+def _experts(net: Transformer, experts: Experts, how: Parallelism) -> Experts:
+    if experts.shared:
+        _divides(net, "columns of its shared experts", experts.shared, how.tp)
+    shared = experts.shared // how.tp
+    if how.ep > 1:
+        _divides(net, "experts", experts.count, how.ep, "--ep")
+        return replace(experts, shared=shared, ways=how.ep, copies=how.tp)
+    _divides(net, "columns of an expert", experts.feed_forward, how.tp)
+    return replace(experts, shared=shared, feed_forward=experts.feed_forward // how.tp)
+
+
+def _divides(net: Transformer, what: str, count: int, by: int, option: str = "--tp") -> None:
+    if count % by:
+        raise WorkloadError(f"{net.name}: {option}: want a divisor of its {count} {what}, found {by}")
+
+
+def stage(net: Transformer, how: Parallelism) -> Transformer:
+    """The stage that takes longest: as many layers as any has, those with experts first, and the head."""
+    if how.pp > net.layers:
+        raise WorkloadError(f"{net.name}: --pp: want at most its {net.layers} layers, found {how.pp}")
+    layers = -(-net.layers // how.pp)
+    experts = net.experts
+    return replace(
+        net,
+        layers=layers,
+        window_layers=min(-(-net.window_layers // how.pp), layers),
+        experts=replace(experts, layers=min(experts.layers, layers)) if experts else None,
+    )
+
+
+def exchanges(whole: Transformer, layers: Transformer, how: Parallelism, batch: int, new: int) -> Iterator[Exchange]:
+    """What a device of a group exchanges in one pass over `layers`, which are all or those of a stage.
+
+    `whole` is the network as it is. A group reads `new` tokens of each of `batch` sequences.
+    """
+    width, count = batch * new * whole.hidden, layers.layers
+    experts = layers.experts.layers if layers.experts else 0
+    if how.tp > 1:
+        yield Exchange("embedding", "all_reduce", width, how.tp, 1)
+        if not whole.parallel:
+            yield Exchange("attention", "all_reduce", width, how.tp, count)
+        yield Exchange("feed-forward", "all_reduce", width, how.tp, count)
+        yield Exchange("head", "all_gather", batch * whole.vocabulary, how.tp, 1)
+    if how.groups > 1 and whole.experts and experts:
+        sent = -(-batch * new * whole.experts.per_token // how.tp) * whole.hidden
+        yield Exchange("to experts", "all_to_all", sent, how.ep, experts)
+        yield Exchange("from experts", "all_to_all", sent, how.ep, experts)
+
+
+def hop(net: Transformer, batch: int, new: int) -> Exchange:
+    """What goes from a stage to the next one."""
+    return Exchange("next stage", "point_to_point", batch * new * net.hidden, 2, 1)

@@ -1,0 +1,196 @@
+"""A run on several devices: laws of what they compute, exchange, keep and take."""
+
+from dataclasses import replace
+
+import pytest
+
+from rooflint.base.errors import RooflintError
+from rooflint.coefficients.library import Coefficients
+from rooflint.energy.model import Energies, idle_w
+from rooflint.hardware.names import system_named
+from rooflint.hardware.registry import Registry
+from rooflint.hardware.system import System
+from rooflint.prediction.generation import Run, exchanged, generate
+from rooflint.prediction.parallel import Place, Split, place
+from rooflint.prediction.predict import Setting, predict
+from rooflint.workloads.networks import network_named
+from rooflint.workloads.parallelism import Parallelism, shard
+from rooflint.workloads.transformer import Step, table
+
+REGISTRY = Registry()
+ENERGIES = Energies(Coefficients(REGISTRY))
+LLAMA, DEEPSEEK = network_named("llama-3.1-70b"), network_named("deepseek-v3")
+HGX = system_named(REGISTRY, "hgx-h100")
+H100 = HGX.device
+BF16 = Setting("bf16")
+
+
+def ran(how, net=LLAMA, system=HGX, setting=BF16, batch=8, prompt=256, tokens=16):
+    where = Place(system.device, how, system if how.devices > 1 else None)
+    (one,) = generate([where], Run(net, batch, prompt, tokens), ENERGIES, setting)
+    return one.found
+
+
+@pytest.mark.parametrize("fidelity", ["roofline", "silicon"])
+def test_one_device_is_exactly_its_prediction(fidelity):
+    setting = Setting("bf16", fidelity=fidelity)
+    found = ran(Parallelism(), setting=setting)
+    alone = predict(H100, table(LLAMA.transformer, 8, 256), ENERGIES, setting)
+    assert found.first_token_s == alone.latency_s
+    assert found.prefill.energy_j == alone.energy_j
+    assert found.prefill.shares == {**alone.shares, "network": 0.0}
+    assert (found.prefill.ops, found.prefill.compute_efficiency) == (alone.times.ops.sum(), alone.compute_efficiency)
+
+
+@pytest.mark.parametrize("how", [Parallelism(4), Parallelism(8), Parallelism(4, 2), Parallelism(1, 4)])
+def test_shares_add_up_and_all_devices_do_what_one_would(how):
+    one, many = ran(Parallelism()), ran(how)
+    for phase in (many.prefill, many.decode):
+        assert sum(phase.shares.values()) == pytest.approx(phase.latency_s, rel=1e-12)
+    # norms and additions are done by each device of a product again
+    assert one.prefill.ops <= many.prefill.ops <= one.prefill.ops * 1.01
+
+
+@pytest.mark.parametrize("how", [Parallelism(2), Parallelism(8), Parallelism(16), Parallelism(4, 2), Parallelism(2, 3)])
+def test_devices_together_have_at_least_the_memory_of_one(how):
+    one, each = Run(LLAMA, 8, 256, 16).memory("bf16"), Run(LLAMA, 8, 256, 16).memory("bf16", how)
+    assert each.weight_bytes * how.devices >= one.weight_bytes
+    assert each.cache_bytes * how.devices >= one.cache_bytes
+    assert each.total_bytes < one.total_bytes
+
+
+def test_two_stages_without_a_tied_embedding_hold_each_weight_once():
+    one, each = (Run(LLAMA, 1, 16, 2).memory("bf16", how).weight_bytes for how in (Parallelism(), Parallelism(1, 2)))
+    assert 2 * each == pytest.approx(one, rel=1e-6)  # but for the last norm
+
+
+def test_what_waits_for_the_network_is_bytes_over_the_bandwidth_of_links():
+    found = ran(Parallelism(8), setting=Setting("bf16", launch="free"), system=system_named(REGISTRY, "hgx-a100"))
+    tokens = 8 * 256
+    reduced, gathered = tokens * 8192 * 2, 8 * 128256 * 2
+    # 2 (n − 1) / n of a sum, (n − 1) / n of a gathering, at 12 × 25 GB/s
+    wanted = (161 * reduced * 2 + gathered) * 7 / 8 / 300e9
+    assert found.prefill.network_s == pytest.approx(wanted, rel=1e-9)
+    assert found.first_token_s == pytest.approx(found.prefill.prediction.latency_s + wanted, rel=1e-12)
+
+
+def test_bytes_on_the_wire_of_a_ring_are_told():
+    sent = {one.name: one for one in exchanged(Run(LLAMA, 8, 256, 16), Parallelism(8), BF16)}
+    attention = sent["attention"]
+    assert attention.prefill_message_bytes == 8 * 256 * 8192 * 2
+    assert attention.prefill_sent_bytes == pytest.approx(2 * 7 / 8 * attention.prefill_message_bytes)
+    assert attention.decode_message_bytes == 8 * 8192 * 2
+    # what a policy makes narrow is not what devices exchange
+    (narrow, *_) = exchanged(Run(LLAMA, 8, 256, 16), Parallelism(8), Setting("fp8-kv8"))
+    assert narrow.prefill_message_bytes == 8 * 256 * 8192 * 2
+
+
+def with_links(factor):
+    """HGX H100 with so many times the links."""
+    fact = H100.facts["links.nvlink.count"]
+    device = H100.with_facts({"links.nvlink.count": fact.with_value(factor * fact.value)})
+    return System(HGX.hardware, device)
+
+
+@pytest.mark.parametrize("fidelity", ["roofline", "silicon"])
+@pytest.mark.parametrize("how", [Parallelism(8), Parallelism(2, 4), Parallelism(4, 4)])
+def test_more_links_are_never_slower(fidelity, how):
+    runs = [ran(how, system=with_links(factor), setting=Setting("bf16", fidelity=fidelity)) for factor in (1, 2, 4)]
+    assert [one.total_s for one in runs] == sorted((one.total_s for one in runs), reverse=True)
+    assert runs[0].total_s > runs[-1].total_s
+
+
+@pytest.mark.parametrize("tp", [2, 4, 8])
+def test_tensor_parallel_is_never_faster_than_a_device_of_as_many(tp):
+    one, many = ran(Parallelism()), ran(Parallelism(tp))
+    assert one.first_token_s / tp < many.first_token_s < one.first_token_s
+    assert one.token_s / tp < many.token_s < one.token_s
+    assert many.tokens_per_s_of_device < one.tokens_per_s_of_device
+
+
+def test_a_pipeline_does_not_hasten_a_single_sequence():
+    one, many = ran(Parallelism(), batch=1), ran(Parallelism(1, 4), batch=1)
+    assert many.token_s == pytest.approx(one.token_s, rel=0.01)
+    assert many.token_s > one.token_s  # three hops
+    assert ran(Parallelism(1, 4), batch=64).tokens_per_s > 1.5 * ran(Parallelism(), batch=64).tokens_per_s
+
+
+def test_prompts_fill_a_pipeline_and_tokens_keep_it_full():
+    split = Split(LLAMA.transformer, Place(H100, Parallelism(1, 4), HGX), ENERGIES, Setting("bf16", launch="free"))
+    prompts, tokens = split.phase(8, 256, [Step(0)]), split.phase(8, 1, [Step(256)])
+    assert (prompts.parts, tokens.parts) == (4, 4)
+    once = prompts.prediction.latency_s + prompts.network_s
+    assert prompts.latency_s == pytest.approx(once + 3 * prompts.slowest_s, rel=1e-12)
+    assert tokens.latency_s == pytest.approx(4 * tokens.slowest_s, rel=1e-12)
+    # two sequences a part: 3 hops of 2 × 256 × 8192 × 2 B at 450 GB/s
+    assert prompts.network_s == pytest.approx(3 * 2 * 256 * 8192 * 2 / 450e9, rel=1e-9)
+
+
+def test_energy_is_that_of_all_devices_and_of_their_waiting():
+    found = ran(Parallelism(8))
+    own, idle = found.prefill.prediction, idle_w(H100, ENERGIES.coefficients).typical
+    waited = found.first_token_s - own.latency_s
+    assert found.prefill.energy_j == pytest.approx(8 * (own.energy_j + waited * idle), rel=1e-12)
+
+
+def test_groups_with_sequences_of_their_own_share_the_experts():
+    h200 = system_named(REGISTRY, "hgx-h200")
+    spread = ran(Parallelism(1, 1, 8), net=DEEPSEEK, system=h200, setting=Setting("fp8"), batch=64)
+    assert spread.memory.batch == 8  # sequences of a device
+    assert spread.largest_batch % 8 == 0
+    assert spread.prefill.shares["network"] > 0
+    one = shard(DEEPSEEK.transformer, Parallelism(1, 1, 8))
+    assert spread.memory.weight_bytes == one.parameters
+
+
+def test_larger_ones_take_several_systems_over_their_cards():
+    near, far = ran(Parallelism(4, 2)), ran(Parallelism(8, 2))
+    assert (near.place.boxes, far.place.boxes) == (1, 2)
+    assert far.place.next_stage.bandwidth_bytes_per_s == pytest.approx(400e9 / 8)  # one card for each GPU
+    assert near.place.next_stage.bandwidth_bytes_per_s == pytest.approx(450e9)
+
+
+def test_in_a_mesh_two_devices_have_one_link():
+    mi300x = system_named(REGISTRY, "mi300x-platform")
+    two, eight = (Place(mi300x.device, Parallelism(tp), mi300x).link(tp) for tp in (2, 8))
+    assert (two.bandwidth_bytes_per_s, eight.bandwidth_bytes_per_s) == (64e9, 448e9)
+    assert not two.reduces and Place(H100, Parallelism(8), HGX).link(8).reduces
+
+
+def test_a_device_is_placed_in_the_one_system_that_has_it(tmp_path):
+    assert place(H100, Parallelism(8), REGISTRY).system.id == "nvidia/hgx-h100"
+    assert place(H100, Parallelism(), REGISTRY).system is None
+    with pytest.raises(RooflintError, match="nvidia/t4: tp 2: want a system of such devices, found none"):
+        place(REGISTRY.get("nvidia/t4"), Parallelism(2), REGISTRY)
+    file = tmp_path / "systems/acme/box.yaml"
+    file.parent.mkdir(parents=True)
+    file.write_text(HGX.hardware.file.read_text(encoding="utf-8"), encoding="utf-8")
+    two = Registry.of([tmp_path])
+    with pytest.raises(RooflintError, match="is in several systems; want one of them instead: box, hgx-h100"):
+        place(two.get(H100.id), Parallelism(8), two)
+
+
+@pytest.mark.parametrize(
+    ("how", "system", "problem"),
+    [
+        (
+            Parallelism(16),
+            "hgx-h100",
+            "--tp: want at most the 8 devices of nvidia/hgx-h100, found 16; --pp takes several",
+        ),
+        (Parallelism(1, 1, 16), "hgx-h200", "--ep: want at most the 8 devices of nvidia/hgx-h200, found 16"),
+        (Parallelism(8, 2), "pcie-l40s-8", "nvidia/pcie-l40s-8 has no network cards, which join it to others"),
+    ],
+)
+def test_what_does_not_fit_a_system_is_refused(how, system, problem):
+    there = system_named(REGISTRY, system)
+    with pytest.raises(RooflintError) as caught:
+        Place(there.device, how, there)
+    assert str(caught.value).startswith(problem)
+
+
+def test_a_device_that_cannot_compute_stays_with_its_reason():
+    v100 = REGISTRY.get("nvidia/v100-sxm2-16gb")
+    there = Place(v100, Parallelism(8), replace(HGX, device=v100))
+    (one,) = generate([there], Run(LLAMA, 8, 256, 16), ENERGIES, Setting("fp8"))
+    assert one.found is None and "does not support fp8" in one.prefill.refused

@@ -1,0 +1,103 @@
+"""What one of several devices has of a language model, and what they exchange."""
+
+import pytest
+
+from rooflint.workloads.networks import network_named
+from rooflint.workloads.parallelism import Parallelism, exchanges, shard, stage
+from rooflint.workloads.transformer import Step, table
+from rooflint.workloads.workload import WorkloadError
+
+LLAMA, MIXTRAL, DEEPSEEK = (
+    network_named(name).transformer for name in ("llama-3.1-70b", "mixtral-8x7b", "deepseek-v3")
+)
+
+
+def macs(net, batch, new, past=0):
+    """Of each row by its name."""
+    work = table(net, batch, new, [Step(past)])
+    return dict(zip(work.op_names.tolist(), work.macs.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("tp", [2, 4, 8])
+@pytest.mark.parametrize("new", [1, 512])
+def test_tensor_shards_compute_what_the_whole_does(tp, new):
+    whole, part = macs(LLAMA, 4, new, 100), macs(shard(LLAMA, Parallelism(tp)), 4, new, 100)
+    assert whole == {name: tp * count for name, count in part.items()}
+
+
+def test_keys_and_values_are_replicated_where_there_are_fewer_heads_of_them():
+    # 64 heads of queries and 8 of keys and values of 128: 4 + 2 × 1 of 16 devices, where 4 + 2 × 0.5 would be a share
+    part = shard(LLAMA, Parallelism(16))
+    assert (part.heads, part.kv_heads) == (4, 1)
+    assert macs(part, 1, 1)["qkv"] * 16 == macs(LLAMA, 1, 1)["qkv"] * 6 * 16 // (64 + 16)
+    assert part.cache_elements(100) * 8 == LLAMA.cache_elements(100)
+
+
+@pytest.mark.parametrize(("net", "tp"), [(LLAMA, 8), (LLAMA, 16), (MIXTRAL, 4), (DEEPSEEK, 8)])
+def test_shards_together_have_all_parameters_and_what_is_replicated(net, tp):
+    one = shard(net, Parallelism(tp))
+    assert one.parameters * tp >= net.parameters
+    assert one.parameters * tp <= net.parameters * 1.06  # norms, routers, and the short vectors of MLA
+
+
+@pytest.mark.parametrize(("tp", "ep"), [(1, 8), (2, 8), (8, 8), (1, 1)])
+def test_experts_compute_the_same_however_they_are_spread(tp, ep):
+    how = Parallelism(tp, 1, ep)
+    batch, name = 16, "experts_gate_up"
+    of_group = batch // how.groups
+    whole, part = macs(DEEPSEEK, batch, 64), macs(shard(DEEPSEEK, how), of_group, 64)
+    assert part[name] * how.of_stage == whole[name]
+    assert part["router"] * how.of_stage == whole["router"] * tp  # each device of a group chooses for itself
+
+
+def test_spread_experts_are_held_once():
+    one = shard(DEEPSEEK, Parallelism(1, 1, 8))
+    # 256 experts in 58 layers of 3 × 7168 × 2048 elements
+    assert DEEPSEEK.parameters - one.parameters == 58 * (256 - 32) * 3 * 7168 * 2048
+    assert shard(LLAMA, Parallelism()) == LLAMA
+
+
+def test_all_reduces_follow_attention_and_feed_forward():
+    how = Parallelism(8)
+    found = {one.name: one for one in exchanges(LLAMA, shard(LLAMA, how), how, 4, 16)}
+    # 4 × 16 tokens × 8192
+    assert {name: (one.kind, one.elements, one.times) for name, one in found.items()} == {
+        "embedding": ("all_reduce", 64 * 8192, 1),
+        "attention": ("all_reduce", 64 * 8192, 80),
+        "feed-forward": ("all_reduce", 64 * 8192, 80),
+        "head": ("all_gather", 4 * 128256, 1),
+    }
+    assert not list(exchanges(LLAMA, LLAMA, Parallelism(), 4, 16))
+
+
+def test_tokens_go_to_their_experts_where_groups_have_their_own():
+    spread, together = Parallelism(1, 1, 8), Parallelism(8, 1, 8)
+    apart = [one.kind for one in exchanges(DEEPSEEK, shard(DEEPSEEK, spread), spread, 4, 16)]
+    assert apart == ["all_to_all", "all_to_all"]
+    sent = next(exchanges(DEEPSEEK, shard(DEEPSEEK, spread), spread, 4, 16))
+    assert (sent.elements, sent.members, sent.times) == (64 * 8 * 7168, 8, 58)  # eight experts a token
+    found = exchanges(DEEPSEEK, shard(DEEPSEEK, together), together, 4, 16)
+    assert "all_to_all" not in {one.kind for one in found}  # all have all tokens
+
+
+def test_the_largest_stage_has_a_share_of_the_layers_rounded_up():
+    assert stage(LLAMA, Parallelism(pp=3)).layers == 27
+    found = stage(DEEPSEEK, Parallelism(pp=4))  # 61 layers, of which 58 have experts
+    assert (found.layers, found.experts.layers) == (16, 16)
+
+
+@pytest.mark.parametrize(
+    ("net", "how", "problem"),
+    [
+        (LLAMA, {"tp": 3}, "llama-3.1-70b: --tp: want a divisor of its 64 heads, found 3"),
+        (LLAMA, {"ep": 2}, "llama-3.1-70b: has no experts; want no --ep"),
+        (MIXTRAL, {"ep": 3}, "mixtral-8x7b: --ep: want a divisor of its 8 experts, found 3"),
+        (LLAMA, {"pp": 81}, "llama-3.1-70b: --pp: want at most its 80 layers, found 81"),
+        (MIXTRAL, {"tp": 4, "ep": 2}, "--ep: want a multiple of --tp, 4, found 2"),
+        (LLAMA, {"tp": 0}, "--tp: want 1 or more, found 0"),
+    ],
+)
+def test_what_cannot_be_divided_is_refused(net, how, problem):
+    with pytest.raises(WorkloadError) as caught:
+        stage(shard(net, Parallelism(**how)), Parallelism(**how))
+    assert str(caught.value) == problem
