@@ -4,7 +4,7 @@
 
 Each algorithm sends so many bytes from a device, in so many steps that wait for each other:
 
-    launch + steps · latency + wire + 2 · √(chunk · wire),    wire = (bytes sent + c · bytes copied) / (e · bandwidth)
+    launch + steps · latency + wire + 2 · √(chunk · wire),    wire = bytes sent / (e · bandwidth)
 
 The root is what a pipeline loses to its chunks where they have the best size: with k chunks it takes k times the
 latency of a chunk, and one chunk more than the message, which together are least at twice the root.
@@ -17,7 +17,7 @@ latency of a chunk, and one chunk more than the message, which together are leas
   all of it, or its own part, which is then read by the others.
 - The switch adds up what all devices send (NVLink SHARP, NVLS) and sends the sum to all of them.
 
-docs/method-silicon-collectives.md has the measurements.
+docs/method-silicon-layers.md has the measurements.
 """
 
 from collections.abc import Callable, Mapping
@@ -76,8 +76,6 @@ class Exchange(NamedTuple):
 
     sent_bytes: Numbers
     """By each device, in one direction. [B]"""
-    copied_bytes: Numbers
-    """Within each device. [B]"""
     latency_s: Numbers
     """Of all steps; infinite where libraries do not take the algorithm. [s]"""
     chunk_s: float
@@ -87,17 +85,13 @@ class Exchange(NamedTuple):
         """To send. [s]"""
         return self.sent_bytes / (own.link_efficiency * link.bandwidth_bytes_per_s)
 
-    def copy_s(self, link: Link, own: Collectives) -> Numbers:
-        """To copy within a device, by the same SMs that send. [s]"""
-        return own.copy_share * self.copied_bytes / (own.link_efficiency * link.bandwidth_bytes_per_s)
-
     def pipeline_s(self, link: Link, own: Collectives) -> Numbers:
         """What is lost to chunks. [s]"""
-        return 2 * np.sqrt(self.chunk_s * (self.wire_s(link, own) + self.copy_s(link, own)))
+        return 2 * np.sqrt(self.chunk_s * self.wire_s(link, own))
 
     def seconds(self, link: Link, own: Collectives) -> Numbers:
         """All but the launch. [s]"""
-        return self.wire_s(link, own) + self.copy_s(link, own) + self.pipeline_s(link, own) + self.latency_s
+        return self.wire_s(link, own) + self.pipeline_s(link, own) + self.latency_s
 
 
 # ---- Bytes and steps by algorithm
@@ -112,29 +106,28 @@ def ring_bytes(kind: Kind, messages: Messages) -> Numbers:
 
 def _ring(kind: Kind, messages: Messages, link: Link, own: Collectives) -> Exchange:
     steps = PASSES[kind] * messages.others if kind in PASSES else np.ones_like(messages.members)
-    copied = 0.0 if kind == "point_to_point" else messages.part_bytes
     latency = steps * (own.step_us * US + link.latency_s)
-    return Exchange(ring_bytes(kind, messages), copied + np.zeros_like(latency), latency, own.chunk_us * US)
+    return Exchange(ring_bytes(kind, messages), latency, own.chunk_us * US)
 
 
 def _tree(messages: Messages, link: Link, own: Collectives) -> Exchange:
     steps = 2 * np.ceil(np.log2(messages.members))
     latency = np.where(messages.members > BOX, steps * (own.step_us * US + link.latency_s), np.inf)
-    return Exchange(ring_bytes("all_reduce", messages), np.zeros_like(latency), latency, own.chunk_us * US)
+    return Exchange(ring_bytes("all_reduce", messages), latency, own.chunk_us * US)
 
 
 def _switch(messages: Messages, link: Link, own: Collectives) -> Exchange:
     taken = (messages.members >= SWITCHED_FROM) & link.reduces
     latency = np.where(taken, 2 * (own.exchange_us * US + link.latency_s), np.inf)
-    return Exchange(messages.message_bytes + messages.part_bytes, np.zeros_like(latency), latency, own.chunk_us * US)
+    return Exchange(messages.message_bytes + messages.part_bytes, latency, own.chunk_us * US)
 
 
 def _shots(shots: int, messages: Messages, link: Link, own: Collectives) -> Exchange:
     latency = shots * (own.exchange_us * US + link.latency_s) + np.zeros_like(messages.members)
     latency[messages.message_bytes > SHOT_BYTES] = np.inf
     if shots == 1:
-        return Exchange(messages.others * messages.message_bytes, messages.message_bytes, latency, 0.0)
-    return Exchange(ring_bytes("all_reduce", messages), messages.part_bytes, latency, 0.0)
+        return Exchange(messages.others * messages.message_bytes, latency, 0.0)
+    return Exchange(ring_bytes("all_reduce", messages), latency, 0.0)
 
 
 def exchanges(
@@ -224,7 +217,7 @@ class Collective(Kernel):
     def on_link(self, messages: Messages, link: Link, own: Collectives) -> Times:
         """By the algorithm that takes least."""
         terms = self._terms(messages, link, own)
-        moved = terms["wire"] + terms["copy"]
+        moved = terms["wire"]
         floors = np.array([terms["steps"] + terms["launch"]])
         return Times(np.zeros_like(moved), moved, moved + terms["pipeline"], floors)
 
@@ -233,7 +226,7 @@ class Collective(Kernel):
         return self.on_link(work.sizes, link_of(chip), constants.collectives)
 
     def terms(self, work: Work, chip: Chip, constants: Constants) -> Terms:
-        """Bytes on the wire and within a device, what is lost to chunks, steps and the launch."""
+        """Bytes on the wire, what is lost to chunks, steps and the launch."""
         return self._terms(work.sizes, link_of(chip), constants.collectives)
 
     def algorithms(self, work: Work, chip: Chip, constants: Constants) -> list[str]:
@@ -257,7 +250,6 @@ class Collective(Kernel):
 
         return {
             "wire": chosen(lambda one: one.wire_s(link, own)),
-            "copy": chosen(lambda one: one.copy_s(link, own)),
             "pipeline": chosen(lambda one: one.pipeline_s(link, own)),
             "steps": chosen(lambda one: one.latency_s),
             "launch": np.where(shared, self.launch_s(own), 0.0),

@@ -215,8 +215,6 @@ class Collectives:
 
     link_efficiency: float
     """Share of the bandwidth of links that SMs attain. [1]"""
-    copy_share: float
-    """Time of a byte that is copied within a device, over that of one that is sent. [1]"""
     chunk_us: float
     """Latency of a chunk in a pipeline. [us]"""
     step_us: float
