@@ -27,7 +27,10 @@ Counts = NDArray[np.int64]
 T = TypeVar("T", bound=np.generic)
 
 LARGEST = 2**53
-"""Beyond it a float no longer counts one by one, so no quantity of an op may be larger."""
+"""Beyond it a float no longer counts one by one, so no quantity of one run of an op may be larger."""
+
+MOST = 2**59
+"""Of all runs of an op together: so many that those of a network can be added up."""
 
 
 class WorkloadError(RooflintError, ValueError):
@@ -326,12 +329,12 @@ def _check(workload: Workload) -> None:
         raise WorkloadError(f"{workload.name}: want columns of one length")
     table = np.stack([getattr(workload, quantity) for quantity in QUANTITIES])
     _refuse_rows(workload, table.min(axis=0) < 0, "want no negative numbers")
-    _refuse_rows(workload, table.max(axis=0) > LARGEST, "want numbers no larger than 2^53")
     _refuse_rows(workload, workload.repeats < 1, "want it to run once at least")
-    shape = [workload.m, workload.n, workload.k, workload.groups, workload.repeats]
-    _refuse_rows(
-        workload, np.prod(shape, axis=0, dtype=np.float64) != workload.macs, "want macs = m·n·k·groups·repeats"
-    )
+    too_large = (table // workload.repeats > LARGEST) | (table > MOST)
+    _refuse_rows(workload, too_large.any(axis=0), "want numbers no larger than 2^53")
+    once = np.prod([workload.m, workload.n, workload.k, workload.groups], axis=0, dtype=np.float64)
+    wrong = (once != workload.macs // workload.repeats) | (workload.macs % workload.repeats != 0)
+    _refuse_rows(workload, wrong, "want macs = m·n·k·groups·repeats")
     _refuse_rows(workload, _not_per_repeat(workload), "want amounts that are a multiple of its repeats")
     _refuse_rows(workload, _ill_fitting(workload), f"want a window ({', '.join(Window._fields)}) that fits m and k")
     if not workload.fixed_batch:

@@ -2,12 +2,14 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rooflint.workloads.configuration import Encoder, Experts, Image, Latent, Transformer
 from rooflint.workloads.footprint import footprint
+from rooflint.workloads.networks import network_named
 from rooflint.workloads.tables import load_workload
 from rooflint.workloads.transformer import MOST_STEPS, Step, decode_steps, hit_experts, keys_seen, table
 from rooflint.workloads.workload import WorkloadError
@@ -253,3 +255,11 @@ def test_an_encoder_takes_neither_a_cache_nor_other_tokens_than_it_has():
         table(VIT_B_16, 1, 64)
     with pytest.raises(WorkloadError, match="tiny: want at most 64 tokens, its context; found 65"):
         table(BERT, 1, 65)
+
+
+def test_large_batches_of_large_networks_count_beyond_what_one_run_may_be():
+    net = network_named("llama-3.1-405b").transformer
+    work = table(net, 256, 2048)
+    (place,) = np.flatnonzero(work.op_names == "gate_up")
+    # 256 × 2048 tokens, 2 × 53248 columns of 16384, 126 layers: more than 2^53 in all, less in one
+    assert int(work.macs[place]) == 256 * 2048 * 2 * 53248 * 16384 * 126 > 2**53
