@@ -45,6 +45,11 @@ class Role(NamedTuple):
     cache_out: int = 0
     """Elements that are written to it."""
 
+    def times(self, runs: int) -> "Role":
+        """Of as many runs."""
+        part, elements, channels = self.weights
+        return Role(Share(part, runs * elements, runs * channels), runs * self.cache_in, runs * self.cache_out)
+
 
 class RoleColumns(NamedTuple):
     """Roles of rows as columns of shape (ops,)."""

@@ -5,18 +5,21 @@
 Peaks of devices are derived from facts, and so is the work of a network: nothing here is counted by a capture.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from types import MappingProxyType
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
-from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, RootModel, create_model
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from rooflint.base import units
-from rooflint.base.errors import InputError, Problem
+from rooflint.base.errors import InputError, Problem, refuse
 from rooflint.base.facts import Fact, Source
+from rooflint.base.files import read_text
 from rooflint.base.strict_yaml import Document
 from rooflint.base.strict_yaml import Path as Place
 from rooflint.base.suggestions import did_you_mean, nearest
@@ -35,6 +38,8 @@ from rooflint.workloads.configuration import (
     Positions,
     Transformer,
 )
+from rooflint.workloads.encoder_decoder import EncoderDecoder
+from rooflint.workloads.layers import Architecture
 from rooflint.workloads.transformer import Step, table
 from rooflint.workloads.workload import Workload, WorkloadError
 
@@ -160,6 +165,80 @@ class NetworkSpec(SourcedSpec):
     encoder: EncoderSpec | None = None
 
 
+# ---- Architectures that are no Transformer: a dataclass each, whose fields are the facts of a file
+
+
+def _spec_of(facts: type, base: type[Strict], **more: Any) -> type[Strict]:
+    """What a file or a section of it has for each field of a dataclass: a size, a word, a list or a section."""
+    hints = get_type_hints(facts)
+    found = dict(more)
+    for one in fields(facts):
+        if one.name != "name":
+            kind = _kind_of(hints[one.name])
+            found[one.name] = (kind, ...) if one.default is MISSING else (kind | None, None)
+    return create_model(f"{facts.__name__}Spec", __base__=base, __module__=__name__, __doc__=facts.__doc__, **found)
+
+
+def _kind_of(hint: Any) -> Any:
+    if hint is int:
+        return Size
+    if hint is bool:
+        return YesNo
+    if get_origin(hint) is tuple:
+        return list[_kind_of(get_args(hint)[0])]  # type: ignore[misc]
+    return _spec_of(hint, Strict) if isinstance(hint, type) and is_dataclass(hint) else _choice(get_args(hint))
+
+
+def _file_of(architecture: str, facts: type[Architecture]) -> type[SourcedSpec]:
+    more = {"architecture": (Literal[architecture], ...), "aliases": (list[Text], Field(default_factory=list))}
+    found = _spec_of(facts, SourcedSpec, **more)
+    assert issubclass(found, SourcedSpec)
+    return found
+
+
+ARCHITECTURES: Mapping[str, type[Architecture]] = MappingProxyType({"encoder-decoder": EncoderDecoder})
+"""By the word that a file has for it."""
+
+EncoderDecoderSpec = _file_of("encoder-decoder", EncoderDecoder)
+
+SPECS: Mapping[str, type[SourcedSpec]] = MappingProxyType(
+    {"decoder": NetworkSpec, "encoder": NetworkSpec, "encoder-decoder": EncoderDecoderSpec}
+)
+
+
+class NetworkFile(RootModel[NetworkSpec | EncoderDecoderSpec]):  # type: ignore[valid-type]
+    """specs/networks/<family>/<name>.yaml: the configuration of one network."""
+
+
+_ARCHITECTURE = re.compile(r"^architecture: *['\"]?([\w-]+)", re.MULTILINE)
+
+
+def _read(file: Path) -> tuple[Document, Any]:
+    """The spec of a file by the architecture that it names. Raises InputError."""
+    text = read_text(file)
+    named = _ARCHITECTURE.search(text)
+    if named and named[1] not in SPECS:
+        line = text.count("\n", 0, named.start()) + 1
+        raise refuse(file, line, f"architecture: want one of {', '.join(SPECS)}, found '{named[1]}'")
+    return read_spec(file, SPECS[named[1]] if named else NetworkSpec)
+
+
+def _made(facts: type, spec: Any, name: str = "") -> Any:
+    """The dataclass of a spec whose fields it has."""
+    given = {one.name: getattr(spec, one.name) for one in fields(facts) if one.name != "name"}
+    hints = get_type_hints(facts)
+    values = {key: _value(hints[key], raw) for key, raw in given.items() if raw is not None}
+    return facts(**({"name": name} if name else {}), **values)
+
+
+def _value(hint: Any, raw: Any) -> Any:
+    if isinstance(raw, list):
+        return tuple(_value(get_args(hint)[0], one) for one in raw)
+    if isinstance(raw, Choice):
+        return raw.word
+    return int(raw.quantity.value) if hint is int else _made(hint, raw)
+
+
 Roots = Sequence[Path]
 """Folders of specs, of which the first that has a network counts."""
 
@@ -171,7 +250,7 @@ class Network:
     id: str
     """llama/llama-3.1-70b"""
     title: str
-    transformer: Transformer
+    configuration: Transformer | Architecture
     facts: Mapping[str, Fact]
     """Those that are numbers."""
     sources: Mapping[str, Source]
@@ -179,13 +258,22 @@ class Network:
     @property
     def name(self) -> str:
         """What it is called on a command line: `llama-3.1-70b`."""
-        return self.transformer.name
+        return self.configuration.name
+
+    @property
+    def transformer(self) -> Transformer:
+        """Of one that is a decoder or an encoder. Raises WorkloadError for another."""
+        if isinstance(self.configuration, Transformer):
+            return self.configuration
+        raise WorkloadError(f"{self.name}: is no decoder; want no --generate, but --prompt, or --past for a step")
 
     def workload(self, batch: int = 1, new: int | None = None, past: int = 0) -> Workload:
         """Its op table for so many new tokens of each sequence; PROMPT of them by default.
 
         Raises WorkloadError for more than its context.
         """
+        if isinstance(self.configuration, Architecture):
+            return self.configuration.table(batch, new, past)
         tokens = min(PROMPT, self.transformer.context - past) if new is None else new
         return table(self.transformer, batch, tokens, [Step(past)])
 
@@ -219,12 +307,13 @@ def network_named(name: str, roots: Roots = (PACKAGED,)) -> Network:
 
 def read_network(file: Path) -> Network:
     """The network of a file. Raises InputError with everything that is wrong with it."""
-    document, spec = read_spec(file, NetworkSpec)
+    document, spec = _read(file)
     facts = flatten(spec, document)
-    if problems := list(_problems(spec, facts, document)):
+    known = ARCHITECTURES.get(spec.architecture)
+    if problems := [*_unlisted(spec, document), *(() if known else _problems(spec, facts, document))]:
         raise InputError(problems)
-    family = file.parent.name
-    return Network(f"{family}/{file.stem}", spec.name, _transformer(file.stem, spec, facts), facts, sources_of(spec))
+    made = _made(known, spec, file.stem) if known else _transformer(file.stem, spec, facts)
+    return Network(f"{file.parent.name}/{file.stem}", spec.name, made, facts, sources_of(spec))
 
 
 def _files(roots: Roots) -> dict[str, Path]:
@@ -253,7 +342,7 @@ def _packaged_aliases() -> tuple[tuple[Path, frozenset[str]], ...]:
 
 def _read_aliases(root: Path) -> Iterator[tuple[Path, frozenset[str]]]:
     for file in _files_of(root).values():
-        _, spec = read_spec(file, NetworkSpec)
+        _, spec = _read(file)
         yield file, frozenset(alias.lower() for alias in spec.aliases)
 
 
@@ -308,13 +397,17 @@ def _word(choice: Choice | None) -> str | bool | None:
     return choice.word if choice else None
 
 
-def _problems(spec: NetworkSpec, facts: Mapping[str, Fact], document: Document) -> Iterator[Problem]:
-    """Words whose source is not listed, and sizes that do not fit one another."""
+def _unlisted(spec: SourcedSpec, document: Document) -> Iterator[Problem]:
+    """Words whose source is not listed."""
     for path, choice in _choices(spec, ()):
         if choice.source not in spec.sources:
             listed = ", ".join(spec.sources)
             name = ".".join(map(str, path))
             yield document.problem(path, f"{name}: unknown source '{choice.source}' (listed: {listed})")
+
+
+def _problems(spec: NetworkSpec, facts: Mapping[str, Fact], document: Document) -> Iterator[Problem]:
+    """Sizes that do not fit one another."""
     values = {path: fact.value for path, fact in facts.items()}
     heads = values["heads"]
     if heads % values.get("kv_heads", 1):
@@ -343,3 +436,6 @@ def _choices(value: Any, path: Place) -> Iterator[tuple[Place, Choice]]:
     elif isinstance(value, Strict):
         for name in type(value).model_fields:
             yield from _choices(getattr(value, name), (*path, name))
+    elif isinstance(value, list):
+        for place, one in enumerate(value):
+            yield from _choices(one, (*path, place))

@@ -129,12 +129,6 @@ WIDE_PRODUCTS = ("head", "router")
 """Products whose weights are in no part of a policy: checkpoints leave them in 16 bits."""
 
 
-def _repeated(role: Role, runs: int) -> Role:
-    """Of one run, and of all."""
-    part, elements, channels = role.weights
-    return Role(Share(part, runs * elements, runs * channels), runs * role.cache_in, runs * role.cache_out)
-
-
 class _Rows:
     """Rows while they are collected; amounts are given of one run."""
 
@@ -167,7 +161,7 @@ class _Rows:
         macs = runs * math.prod(shape)
         self.ops.append(Op(name, kind, macs, runs * other_ops, read, weights, written, *shape, window, runs))
         self.reads.append(tuple(sorted(reads)))
-        self.roles.append(_repeated(role, runs) if role else Role())
+        self.roles.append(role.times(runs) if role else Role())
         return len(self.ops) - 1
 
     def linear(

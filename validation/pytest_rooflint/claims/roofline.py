@@ -62,7 +62,7 @@ def obtain_parameters(claim: Claim, context: Context) -> Obtained:
     network = find_network(name, context.registry.roots)
     if network is None:
         raise ClaimError(f"{name} is not a network that is given by its configuration")
-    count = PARAMETERS_OF[claim.subject](network.transformer)
+    count = PARAMETERS_OF[claim.subject](network.configuration)
     facts = tuple(network.facts.values())
     return Obtained(float(count), DIMENSIONLESS, f"{count:,} by the configuration of {network.id}", facts)
 

@@ -23,7 +23,7 @@ from rooflint.cost.schema import GridSpec, PricesSpec
 from rooflint.hardware.schema import ArchitectureSpec, HardwareSpec, SystemSpec
 from rooflint.kernels.constants import SiliconOpsSpec, SiliconSpec
 from rooflint.kernels.device_calibration import DeviceCalibrationSpec
-from rooflint.workloads.networks import NetworkSpec
+from rooflint.workloads.networks import NetworkFile
 from rooflint_calibration.device_answer import DeviceCalibrationRecord
 from rooflint_calibration.networks import NetworkTableSpec
 from rooflint_calibration.published import PublishedSpec
@@ -49,7 +49,7 @@ _MODEL: Mapping[str, type[BaseModel]] = {
     "device_calibration": DeviceCalibrationSpec,
     "prices": PricesSpec,
     "grid": GridSpec,
-    "network": NetworkSpec,
+    "network": NetworkFile,
     "compare": compare.CompareRecord,
     "analyze": analyze.AnalyzeRecord,
     "models": sweep.ModelsRecord,
