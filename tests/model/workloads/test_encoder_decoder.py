@@ -94,4 +94,4 @@ def test_policies_know_products_and_caches():
 def test_a_decoder_is_asked_for():
     with pytest.raises(RooflintError) as refused:
         network_named("t5-base").transformer  # noqa: B018
-    assert str(refused.value) == "t5-base: is no decoder; want no --generate, but --prompt, or --past for a step"
+    assert str(refused.value) == "t5-base: want a decoder or an encoder alone; analyze, compare and sweep take this one"
