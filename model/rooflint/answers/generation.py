@@ -7,7 +7,7 @@ from pydantic import Field
 
 from rooflint.answers.insights import caveats
 from rooflint.answers.record import Bound, RefusedRecord, RunRecord, WaitsRecord, basis_text, run_fields, run_text
-from rooflint.base.text import UNKNOWN
+from rooflint.base.text import UNKNOWN, counted
 from rooflint.base.units import BYTES, JOULES, SECONDS, format_quantity, percent
 from rooflint.hardware.schema import Strict
 from rooflint.output.answer import Answer, Record
@@ -295,9 +295,11 @@ def _phases(one: Generation) -> Iterator[tuple[str, ...]]:
 
 
 def _memory(run: Run, record: GenerateRecord) -> Iterator[tuple[str, str, str]]:
-    needed, tokens = record.memory, run.prompt + run.generate - 1
-    yield "weights", format_quantity(needed.weight_bytes, BYTES), f"{record.parameters:,} parameters"
-    cached = f"keys and values of {tokens} tokens of {run.batch} sequences"
+    needed, tokens, how = record.memory, run.prompt + run.generate - 1, Parallelism(record.tp, record.pp, record.ep)
+    part = f"a part of {record.parameters:,} parameters" if how.devices > 1 else f"{record.parameters:,} parameters"
+    yield "weights", format_quantity(needed.weight_bytes, BYTES), part
+    sequences = -(-run.batch // how.groups)
+    cached = f"keys and values of {tokens} tokens of {counted(sequences, 'sequence')}"
     yield "cache", format_quantity(needed.cache_bytes, BYTES), cached
     yield "activations", format_quantity(needed.activation_bytes, BYTES), "at most, with all prompts read at once"
     yield "needed", format_quantity(needed.total_bytes, BYTES), ""

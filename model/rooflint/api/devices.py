@@ -11,8 +11,9 @@ from rooflint.base.precision import rate_unit
 from rooflint.base.project import configured
 from rooflint.base.units import BYTES_PER_S, OPS_PER_S, Dimension, format_quantity
 from rooflint.hardware.device import ComputeUnit, Hardware, UndisclosedError
-from rooflint.hardware.names import select_device, select_devices
+from rooflint.hardware.names import select_device, select_devices, system_named
 from rooflint.hardware.registry import Registry
+from rooflint.hardware.system import System
 from rooflint.output.answer import as_fragment
 from rooflint.output.sections import Grid, Page, Table
 
@@ -150,6 +151,16 @@ def device(name: str, at: str = "", *, specs: Specs = None) -> Device:
     Raises RooflintError with suggestions for an unknown name, and with the candidates for an ambiguous one.
     """
     return as_device(select_device(registry(specs), name, at))
+
+
+def system(name: str, *, specs: Specs = None) -> System | None:
+    """A system of devices by id, name or alias, such as `hgx-h100`; None where none has that name."""
+    return system_named(registry(specs), name)
+
+
+def bandwidths_of(one: System) -> list[Quantity]:
+    """What follows from how the devices of a system are joined, both directions together unless it says one. [B/s]"""
+    return [_quantity(name, ladder, BYTES_PER_S) for name, ladder in one.bandwidths().items()]
 
 
 def hardware_of(among: Registry, on: str | Hardware, at: str = "") -> Device:

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from rooflint.api.devices import Quantity, registry
+from rooflint.api.devices import Quantity, bandwidths_of, registry, system
 from rooflint.api.devices import device as device_named
 from rooflint.base.errors import RooflintError, shown
 from rooflint.base.facts import Factor, Grade, weakest
@@ -21,7 +21,8 @@ from rooflint.base.text import UNKNOWN
 from rooflint.base.units import BYTES_PER_S, OPS_PER_S, format_quantity
 from rooflint.cli.options import Format, Specs
 from rooflint.hardware.device import KINDS, Hardware, working_peak_ops_per_s, working_units
-from rooflint.hardware.names import listed
+from rooflint.hardware.names import listed, system_of
+from rooflint.hardware.system import System
 from rooflint.output.answer import write
 from rooflint.output.sections import Table
 
@@ -123,6 +124,27 @@ def _bandwidth(hardware: Hardware) -> float | None:
         return None
 
 
+SYSTEMS = ("system", "devices", "topology", "one-way", "pair", "bisection", "cards")
+
+
+@sheets.command("systems")
+def list_systems(form: Format = "text", specs: Specs = None) -> None:
+    """List systems: devices and how they are joined, with bandwidths in one direction."""
+    known = registry(specs)
+    rows = [_joined(system_of(known, one)) for one in known.readable_systems()]
+    typer.echo(write(Table(SYSTEMS, tuple(rows)), form), nl=False)
+    if form == "text":
+        typer.echo("\none-way: all links of a device; pair: between two; cards: the share of a device")
+
+
+def _joined(one: System) -> tuple[str, ...]:
+    figures: list[float | None] = [one.link.derivation(1).result, one.pair(1).result]
+    figures.append(one.bisection(1).result if one.joined.topology != "host" else None)
+    figures.append(one.outside() if one.cards else None)
+    texts = (UNKNOWN if value is None else format_quantity(value, BYTES_PER_S) for value in figures)
+    return one.short, f"{one.count} × {one.device.id.rpartition('/')[2]}", one.joined.topology, *texts
+
+
 @sheets.command("show")
 def show(
     device: Annotated[str, typer.Argument(help="Id, name, or words that exactly one device has.")],
@@ -131,7 +153,8 @@ def show(
     specs: Specs = None,
 ) -> None:
     """Show every fact of a device with its source, place and grade; formats other than text add file and line."""
-    hardware = device_named(device, at, specs=specs)
+    joined = None if at else system(device, specs=specs)
+    hardware = joined.hardware if joined else device_named(device, at, specs=specs)
     rows = tuple(
         (path, fact.display, fact.source.grade, fact.source.document, fact.where, f"{shown(fact.file)}:{fact.line}")
         for path, fact in hardware.facts.items()
@@ -187,19 +210,30 @@ def peaks(
     form: Format = "text",
     specs: Specs = None,
 ) -> None:
-    """Derive peaks and bandwidths of a device from its facts, with sources; json, csv and md add file and line."""
+    """Derive peaks and bandwidths of a device, or the links of a system, from facts with sources.
+
+    json, csv and md add file and line.
+    """
+    if (joined := system(device, specs=specs)) and not (precision or at):
+        _derived(bandwidths_of(joined), joined.hardware, form)
+        return
     hardware = device_named(device, at, specs=specs)
     wanted = precision_named(precision).name if precision else ""
     rungs = hardware.peaks(wanted) + ([] if wanted else hardware.bandwidths() + hardware.link_bandwidths())
     if wanted and not rungs:
         hardware.best_unit(wanted)  # raises with the reason
+    _derived(rungs, hardware, form)
+
+
+def _derived(rungs: list[Quantity], hardware: Hardware, form: str) -> None:
+    """Figures with their factors."""
     if form == "json":
         typer.echo(json.dumps([_record(rung) for rung in rungs], ensure_ascii=False, indent=2))
         return
     if form != "text":
         typer.echo(write(_table(rungs), form), nl=False)
         return
-    typer.echo(f"{hardware.name}  ({hardware.id}{f' at {at}' if at else ''})")
+    typer.echo(f"{hardware.name}  ({hardware.label})")
     typer.echo(f"facts of {shown(hardware.file)}")
     for line in _text(rungs):
         typer.echo(line)

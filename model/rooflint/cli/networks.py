@@ -3,10 +3,10 @@
 What only one of them needs is imported when it runs.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -19,6 +19,7 @@ from rooflint.cli import options
 from rooflint.cli.options import DeviceName, Specs, batch_of, batches_of, shapes_of
 from rooflint.hardware.device import Hardware
 from rooflint.hardware.names import select_device, select_devices
+from rooflint.output.answer import Answer
 from rooflint.output.deliver import deliver
 from rooflint.prediction.comparison import WINS, Comparison, Contender, contend, requirements
 from rooflint.prediction.sweep import BATCHES, sweep
@@ -48,11 +49,25 @@ def analyze_command(
     shape: options.Shape = None,
     prompt: options.Prompt = None,
     past: options.Past = 0,
+    generate: options.Generate = None,
+    tp: options.Tensor = 1,
+    pp: options.Pipeline = 1,
+    ep: options.Expert = 1,
     form: options.Format = "",
     output: options.Output = None,
     specs: Specs = None,
 ) -> None:
     """Show time, units, energy, memory, cost and carbon of a network on a device, down to each kernel."""
+    if generate:
+        _refuse_beside_generate({"input": shape, "past": past})
+        spread = {"tp": tp, "pp": pp, "ep": ep}
+        written = _generated(
+            network, [device], prompt=prompt, generate=generate, precision=precision, batch=batch or 1,
+            storage=storage, fuse=fuse, launch=launch, fidelity=fidelity, cached=cached, at=at, specs=specs, **spread,
+        )  # fmt: skip
+        deliver(written, form, output)
+        return
+    _want_generate({"tp": tp, "pp": pp, "ep": ep})
     from rooflint.prediction.cost import CostTables, Place, cost_of  # noqa: PLC0415
 
     sizes = shapes_of(shape)
@@ -124,14 +139,12 @@ def compare_command(
     if generate:
         one_phase = {"input": shape, "past": past, "level": level != Level.summary, "sort": sort, "top": top}
         _refuse_beside_generate(one_phase | {"baseline": baseline, "require": require, "explain": explain})
-        from rooflint.api.generation import generate as generated  # noqa: PLC0415  # other comparisons do without
-
-        written = generated(
+        spread = {"tp": tp, "pp": pp, "ep": ep}
+        written = _generated(
             network, hardware, prompt=prompt, generate=generate, precision=precision, batch=batch or 1,
-            storage=storage, fuse=fuse, launch=launch, fidelity=fidelity, cached=cached, at=at, tp=tp, pp=pp, ep=ep,
-            specs=specs,
+            storage=storage, fuse=fuse, launch=launch, fidelity=fidelity, cached=cached, at=at, specs=specs, **spread,
         )  # fmt: skip
-        deliver(written.answer(), form, output)
+        deliver(written, form, output)
         return
     _want_generate({"tp": tp, "pp": pp, "ep": ep})
     sizes = shapes_of(shape)
@@ -156,6 +169,13 @@ def compare_command(
         metric=metric,
     )
     deliver(found.answer(question), form, output)
+
+
+def _generated(network: str, hardware: Sequence[str] | None, **options: Any) -> Answer:
+    """The answer to --generate."""
+    from rooflint.api.generation import generate  # noqa: PLC0415  # other questions do without
+
+    return generate(network, hardware, **options).answer()
 
 
 def _want_generate(given: Mapping[str, int]) -> None:

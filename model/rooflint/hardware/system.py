@@ -134,6 +134,19 @@ class System:
         )
         return whole.times(*shares)
 
+    def bandwidths(self) -> dict[str, Ladder]:
+        """All that can be claimed, by what a claim says. [B/s]"""
+        name, one = self.joined.link, self.link.derivation
+        found = {f"{name}, per device": one(), f"{name} one-way, per device": one(1), name: self.total()}
+        found[f"{name} pair"] = self.pair()
+        if self.joined.topology != "host":
+            found[f"{name} bisection"] = self.bisection()
+        if self.joined.topology == "switch":
+            found |= {f"{name} switch": self.switch(), f"{name} switches": self.switches()}
+        for card in self.cards:
+            found |= {card: self.network(card), f"{card}, per device": self.per_device(self.network(card))}
+        return found
+
     def among(self, members: int) -> float:
         """What a device can send in one direction to `members` - 1 others that send as much. [B/s]
 

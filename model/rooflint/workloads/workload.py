@@ -331,7 +331,7 @@ def _check(workload: Workload) -> None:
     _refuse_rows(workload, table.min(axis=0) < 0, "want no negative numbers")
     _refuse_rows(workload, workload.repeats < 1, "want it to run once at least")
     too_large = (table // workload.repeats > LARGEST) | (table > MOST)
-    _refuse_rows(workload, too_large.any(axis=0), "want numbers no larger than 2^53")
+    _refuse_rows(workload, np.asarray(too_large.any(axis=0)), "want numbers no larger than 2^53")
     once = np.prod([workload.m, workload.n, workload.k, workload.groups], axis=0, dtype=np.float64)
     wrong = (once != workload.macs // workload.repeats) | (workload.macs % workload.repeats != 0)
     _refuse_rows(workload, wrong, "want macs = m·n·k·groups·repeats")

@@ -90,3 +90,71 @@ def test_analyze_and_compare_say_how_many_tokens():
     assert found["tokens"] == {"new": 64, "past": 0, "steps": 1}
     assert "--prompt 64" in run("compare", "llama-3.1-8b", "-d", "h100-sxm5", "--prompt", "64")
     assert "tokens" not in json.loads(run("compare", "resnet18", "-d", "h100-sxm5", "-f", "json"))
+
+
+# ---- several devices
+
+TOGETHER = (
+    *("compare", "llama-3.1-70b", "-d", "h100-sxm5,mi300x,pcie-l40s-8", "--tp", "8"),
+    *("--generate", "256", "--batch", "32"),
+)
+
+
+def test_devices_together_are_told_with_their_system_and_what_they_wait_for():
+    text = run(*TOGETHER)
+    plain = " ".join(text.split())
+    assert "not fused, stream launches, tp 8; roofline latency" in plain
+    assert "8 × h100-sxm5-80gb hgx-h100" in plain
+    assert "all-reduce, attention 8 80 × 1.07 GB 150 GB 80 × 524 kB 73.4 MB" in plain  # 2 · 7/8 of 80 × 1.07 GB
+    assert "weights 17.64 GB a part of 70,553,706,496 parameters" in plain
+    assert "does not fit" not in text.partition("Generation")[0]
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_the_record_of_devices_together_has_network_and_exchanges():
+    found = json.loads(run(*TOGETHER, "-f", "json"))
+    GenerateRecord.model_validate_json(json.dumps(found))
+    h100, mi300x, l40s = found["devices"]
+    assert (found["tp"], found["pp"], found["ep"]) == (8, 1, 1)
+    assert (h100["device"], h100["members"], h100["system"]) == ("8 × nvidia/h100-sxm5-80gb", 8, "nvidia/hgx-h100")
+    assert (mi300x["system"], l40s["prefill"]["bound"]) == ("amd/mi300x-platform", "network")
+    for one in (h100, mi300x, l40s):
+        assert sum(one["prefill"]["waits_s"].values()) == pytest.approx(one["first_token_s"])
+        assert one["tokens_per_s_of_device"] == pytest.approx(one["tokens_per_s"] / 8)
+        assert one["tokens_per_s_of_user"] == pytest.approx(1 / one["token_s"])
+    assert {one["name"] for one in found["exchanges"]} == {"embedding", "attention", "feed-forward", "head"}
+    (row, *_) = csv.DictReader(io.StringIO(run(*TOGETHER, "-f", "csv")))
+    assert (row["members"], row["system"]) == ("8", "nvidia/hgx-h100")
+
+
+def test_analyze_runs_one_system():
+    text = " ".join(run("analyze", "deepseek-v3", "hgx-h200", "--ep", "8", "-p", "fp8", "--generate", "8").split())
+    assert "all-to-all, to experts 8 58 ×" in text
+    assert "8 × h200-sxm-141gb" in text
+    # one sequence of eight groups is one of a device
+    assert "tokens of 1 sequence" in text
+
+
+def test_one_of_a_system_is_a_device():
+    alone, named = (
+        rl.generate("llama-3.1-8b", one, generate=8).columns["total_s"][0] for one in ("h100-sxm5", "hgx-h100")
+    )
+    assert alone == named
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (
+            ("-d", "h100-sxm5", "--tp", "16", "--generate", "8"),
+            "--tp: want at most the 8 devices of nvidia/hgx-h100, found 16",
+        ),
+        (("-d", "t4", "--tp", "2", "--generate", "8"), "nvidia/t4: tp 2: want a system of such devices, found none"),
+        (("-d", "h100-sxm5", "--tp", "2"), "--tp: want --generate beside it, such as --generate 256; found none"),
+        (("-d", "h100-sxm5", "--tp", "8", "--ep", "4", "--generate", "8"), "--ep: want a multiple of --tp, 8, found 4"),
+    ],
+)
+def test_what_cannot_be_shared_is_refused_in_a_sentence(arguments, problem):
+    result = CliRunner().invoke(app, ["compare", "llama-3.1-70b", *arguments])
+    assert isinstance(result.exception, RooflintError)
+    assert str(result.exception).startswith(problem)

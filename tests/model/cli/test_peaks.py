@@ -169,3 +169,33 @@ def test_every_citation_of_the_text_is_listed_below(device):
     used = {word for line in text.splitlines() if line.startswith("  ") for word in line.split() if word[:1] == "["}
     listed = {line.split()[0] for line in text.splitlines() if line.startswith("[")}
     assert {word for word in used if word.strip("[]").isdigit()} == listed
+
+
+# ---- systems
+
+
+def test_the_links_of_a_system_are_derived_as_peaks_are():
+    found = {one["subject"]: one for one in records("hgx-h100")}
+    assert found["nvlink one-way, per device"]["value"] == 18 * 25e9
+    assert found["nvlink"]["value"] == 8 * 18 * 25e9 * 2
+    assert found["nvlink bisection"]["formula"] == "8 devices × 18 nvlink × 25 GB/s × 2 directions × 1/2"
+    assert found["connectx7, per device"]["value"] == 2 * 400e9 / 8
+    text = run("DGX H100")
+    assert "NVIDIA HGX H100 8-GPU  (nvidia/hgx-h100)" in text and "64 ports" in text
+
+
+def test_what_is_not_known_of_a_host_is_left_out():
+    assert [one["subject"] for one in records("pcie-l40s-8")] == [
+        *("pcie, per device", "pcie one-way, per device", "pcie", "pcie pair"),
+    ]
+
+
+def test_systems_are_listed_with_what_a_device_can_send():
+    listed = CliRunner().invoke(app, ["hardware", "systems", "-f", "csv"], catch_exceptions=False).stdout
+    rows = {row["system"]: row for row in csv.DictReader(io.StringIO(listed))}
+    assert rows.keys() == {name.rpartition("/")[2] for name in REGISTRY.system_files}
+    mi300x, l40s = rows["mi300x-platform"], rows["pcie-l40s-8"]
+    assert (mi300x["devices"], mi300x["one-way"], mi300x["pair"]) == ("8 × mi300x", "448 GB/s", "64 GB/s")
+    assert (l40s["bisection"], l40s["cards"]) == ("—", "—")
+    shown_facts = CliRunner().invoke(app, ["hardware", "show", "hgx-h100"], catch_exceptions=False).stdout
+    assert "400 Gbit/s" in shown_facts
