@@ -164,3 +164,36 @@ def test_bytes_of_a_quantized_network_are_those_of_its_weights_and_all_else(fact
     assert found.bytes_of("fp32") - found.bytes_of("int8") == (4 * 2 + 2) * 3
     # 4 bit and 32 bit for 128 of them in place of 16
     assert found.bytes_of("bf16") - found.bytes_of("int4") == pytest.approx((4 * 2 + 2) * (2 - 4.25 / 8))
+
+
+# ---- docs/examples/networks.py
+
+EXAMPLES = "docs/examples/networks.py"
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [
+        ("llama", (2, 128, 32000)),
+        ("bert", (2, 128, 128)),
+        ("whisper", (2, 16, 51865)),
+        ("clip", (2, 2)),
+        ("unet_block", (2, 320, 32, 32)),
+    ],
+)
+def test_the_examples_of_text_speech_and_pictures_run_and_are_counted(name, shape):
+    found = runnable(f"{EXAMPLES}:{name}", 2)
+    result = called(found)
+    first = result if isinstance(result, torch.Tensor) else result[0]
+    assert first.shape == shape
+    assert (found.name, found.table.batch) == (f"networks.py:{name}", 2)
+
+
+def test_the_work_of_a_unet_block_is_what_its_sizes_say():
+    # 2 convolutions of 9 × 320² at 1024 pixels, the time of 1280 × 320, and attention: queries, results and the
+    # picture's keys and values of 320 each, the prompt's 77 tokens of 768 to 640, scores and values over 1024 and 77
+    pixels, wide = 32 * 32, 320
+    convolutions = 2 * 9 * wide**2 * pixels
+    products = (4 + 2) * wide**2 * pixels + 77 * 768 * 2 * wide
+    attention = 2 * wide * pixels * (pixels + 77)
+    assert runnable(f"{EXAMPLES}:unet_block").table.total_macs == convolutions + 1280 * wide + products + attention

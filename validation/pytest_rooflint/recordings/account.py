@@ -221,7 +221,8 @@ def _of_memory(recording: record.Recording, hardware: Hardware | None) -> Iterat
     sources = dict.fromkeys(row.memory.source for row in rows if isinstance(row.memory, record.Memory))
     held = f"; memory: the most during a call, {', '.join(sources)}" if sources else ""
     yield Grid("Networks and memory", _known(Table(_MEMORY, cells)), _BYTES + held)
-    if reasons := [f"{name}: {bound.word}-bound at best, {bound.reason}" for name, bound in limits.items()]:
+    named = [(one.name, limits[one.row.name]) for one in shown if one.row.name in limits]
+    if reasons := [f"{name}: {bound.word}-bound at best, {bound.reason}" for name, bound in named]:
         yield Prose("What limits them", tuple(reasons))
 
 

@@ -26,7 +26,7 @@ from rooflint.hardware.registry import PACKAGED
 from rooflint.workloads import load
 from rooflint.workloads.capture import torchvision_networks, user_model
 from rooflint.workloads.capture.graph import CaptureError
-from rooflint.workloads.capture.trace import Example
+from rooflint.workloads.capture.trace import Example, capture
 from rooflint.workloads.configuration import Transformer
 from rooflint.workloads.huggingface import transformer_of
 from rooflint.workloads.networks import PROMPT, Network
@@ -112,13 +112,21 @@ def _of_factory(target: str, table: Workload, batch: int, shapes: load.Shapes) -
     module, example = user_model.made(target, shapes)
     where, _, attribute = target.rpartition(":")
     name = f"{Path(where).name if where.endswith('.py') else where}:{attribute}"
-    example = _again_drawn(example) if shapes else example
-    return Runnable(name, lambda: module, repeated(example, batch), table.at_batch(batch), family="user")
+    example = repeated(_again_drawn(example) if shapes else example, batch)
+    return Runnable(name, lambda: module, example, _at_batch(target, table, module, example), family="user")
 
 
 def _of_program(file: Path, table: Workload, batch: int) -> Runnable:
     module, example = user_model.program(file)
-    return Runnable(file.name, lambda: module, repeated(example, batch), table.at_batch(batch), family="user")
+    whole = table.at_batch(batch)  # raises where it was exported for another batch alone
+    return Runnable(file.name, lambda: module, repeated(example, batch), whole, family="user")
+
+
+def _at_batch(name: str, table: Workload, module: torch.nn.Module, example: Example) -> Workload:
+    """The table for that many samples, from another capture where it does not grow with the batch."""
+    if not table.fixed_batch or table.batch == example.batch:
+        return table.at_batch(example.batch)
+    return capture(module, example, name, table.fixed_batch)
 
 
 def _again_drawn(example: Example) -> Example:

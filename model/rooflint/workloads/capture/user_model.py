@@ -6,7 +6,7 @@ Both are code: naming a module here imports it, and torch unpickles what a saved
 import importlib
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -19,6 +19,7 @@ from torch.utils import _pytree as pytree
 
 from rooflint.base.errors import RooflintError
 from rooflint.workloads.capture.graph import CaptureError, op_name, ops, parts_seen
+from rooflint.workloads.capture.torchvision_networks import import_torchvision
 from rooflint.workloads.capture.trace import Example, capture, capture_scaled, of_shape, quiet
 from rooflint.workloads.scaling import UNPROVED, fitted
 from rooflint.workloads.workload import Workload
@@ -59,6 +60,8 @@ def capture_module(module: Any, inputs: Any = None, shapes: Sequence[Sequence[in
 
 def _made(target: str) -> tuple[torch.nn.Module, Any]:
     """The module of a factory, and its example inputs or None."""
+    with suppress(ImportError):  # transformers imports torchvision, and fails where its operators do not load
+        import_torchvision()
     made = _looked_up(target)
     if not isinstance(made, torch.nn.Module):
         if not callable(made):
