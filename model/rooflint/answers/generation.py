@@ -112,7 +112,7 @@ class GenerateRecord(RunRecord, Record):
 
 COLUMNS = ("device", "first token", "per token", "tokens/s", "energy/token", "memory", "largest batch")
 PHASES = ("device", "phase", "time", "compute", "memory", "launch", "of peak", "of bandwidth")
-SHARED = ("devices", "of", "tokens/s each", "tokens/s per user", "prefill waits for", "decode waits for")
+SHARED = ("devices", "of", "tokens/s each", "per user", "prefill", "decode")
 SENT = ("collective", "devices", "prefill", "sent by each", "decode", "sent by each")
 LISTING = (
     *("device", "members", "system", "first_token_s", "token_s", "total_s", "tokens_per_s", "tokens_per_s_of_device"),
@@ -207,7 +207,7 @@ def _sections(run: Run, record: GenerateRecord, able: Sequence[Generation]) -> I
         note = "per token: the mean pass of decode; tokens/s: of all sequences, prompt included; ✗ does not fit"
         yield Grid("Generation", Table(COLUMNS, tuple(map(_row, able))), note, strong)
         if record.exchanges:
-            note = "each: of a device; per user: of a sequence, after its first token"
+            note = "tokens/s of a device, and of a user after the first token; what most of a phase waits for"
             yield Grid("Devices together", Table(SHARED, tuple(map(_shared, able))), note)
         yield Bars("Time by phase", tuple(map(_bar, able)), "of the whole run")
         note = "share of the time of the phase, and of what the device could do in it"
