@@ -50,9 +50,12 @@ def decode_steps(past: int, count: int) -> list[Step]:
     return [Step(-(-(first + last - 1) // 2), last - first) for first, last in pairwise(edges)]
 
 
-def table(net: Transformer, batch: int = 1, new: int = 1, steps: Sequence[Step] = (Step(0),)) -> Workload:
+def table(
+    net: Transformer, batch: int = 1, new: int = 1, steps: Sequence[Step] = (Step(0),), *, every: bool = False
+) -> Workload:
     """The ops of `new` tokens for each of `batch` sequences, in each of the steps; counts are of all steps.
 
+    With `every` the head sees every new token, as in training; otherwise the last one of each sequence.
     Raises WorkloadError for more tokens than the network has a context for.
     """
     if net.encoder:
@@ -64,17 +67,17 @@ def table(net: Transformer, batch: int = 1, new: int = 1, steps: Sequence[Step] 
     last = _embedding(rows, net)
     last = _layers(rows, net, last, _Pass(batch, new, steps))
     last = _normed(rows, net, "norm", last, 1)
-    _head(rows, net, last, batch)
+    _head(rows, net, last, batch * new if every else batch)
     cache = batch * net.cache_elements(most)
     roles = Roles(tuple(rows.roles), net.shares)
     flow = Flow(tuple(rows.reads), (len(rows.ops) - 1,), batch * new, net.parameters, cache, roles)
     tokens = Tokens(new, steps[0].past, rows.times)
-    remake = partial(_at_batch, net, new, tuple(steps))
+    remake = partial(_at_batch, net, new, tuple(steps), every)
     return Workload.from_ops(net.name, rows.ops, batch, flow=flow, tokens=tokens, remake=remake)
 
 
-def _at_batch(net: Transformer, new: int, steps: Sequence[Step], batch: int) -> Workload:
-    return table(net, batch, new, steps)
+def _at_batch(net: Transformer, new: int, steps: Sequence[Step], every: bool, batch: int) -> Workload:
+    return table(net, batch, new, steps, every=every)
 
 
 def _encoder_table(net: Transformer, encoder: Encoder, batch: int, new: int, steps: Sequence[Step]) -> Workload:
@@ -97,7 +100,7 @@ def _encoder_table(net: Transformer, encoder: Encoder, batch: int, new: int, ste
     elements_input = batch * (image.channels * image.size**2 if image else new)
     roles = Roles(tuple(rows.roles), net.shares)
     flow = Flow(tuple(rows.reads), (len(rows.ops) - 1,), elements_input, net.parameters, roles=roles)
-    remake, tokens = partial(_at_batch, net, new, tuple(steps)), None if image else Tokens(new, 0)
+    remake, tokens = partial(_at_batch, net, new, tuple(steps), False), None if image else Tokens(new, 0)
     return Workload.from_ops(net.name, rows.ops, batch, flow=flow, tokens=tokens, remake=remake)
 
 
@@ -215,9 +218,9 @@ def _normed(rows: _Rows, net: Transformer, name: str, read: int, layers: int, wi
     return rows.add(name, net.norm, [read], (count, weights, count), layers, other_ops=NORM_OPS * count)
 
 
-def _head(rows: _Rows, net: Transformer, read: int, batch: int) -> None:
-    """Logits of the last new token of each sequence."""
-    rows.linear("head", read, net.vocabulary, net.hidden, 1, bias=net.head_bias, rows=batch)
+def _head(rows: _Rows, net: Transformer, read: int, tokens: int) -> None:
+    """Logits of some tokens."""
+    rows.linear("head", read, net.vocabulary, net.hidden, 1, bias=net.head_bias, rows=tokens)
 
 
 # ---- Encoders

@@ -1,0 +1,356 @@
+"""Training: the operations of a token by definition, MFU and HFU, and one step on one device.
+
+    token_ops(llama, 8192).model                        # 6 N and attention
+    train(h100, Run(network, batch=1, length=4096), energies, Setting("bf16")).mfu
+
+docs/method-networks.md has the definitions.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal, get_args
+
+from rooflint.base.precision import precision
+from rooflint.base.units import OPS_PER_MAC
+from rooflint.energy.model import Energies
+from rooflint.hardware.device import Hardware, peak_ops_per_s, working_units
+from rooflint.prediction.predict import ROOFLINE, Prediction, Setting, predict
+from rooflint.workloads.configuration import Transformer
+from rooflint.workloads.networks import Network
+from rooflint.workloads.ops import Op
+from rooflint.workloads.transformer import keys_seen, table
+from rooflint.workloads.workload import Workload, WorkloadError
+
+Attention = Literal["full", "causal", "none"]
+"""Which keys count for a token: all of its sequence, as in PaLM; those before it and itself; or none of them."""
+Counted = Literal["all", "products", "experts"]
+"""Which parameters N is: all that a token meets; without an embedding that is only looked up; or with all experts."""
+Recompute = Literal["none", "selective", "full"]
+"""What the backward pass computes again: nothing, attention, or all layers."""
+
+PASSES = 3
+"""Forward, and backward for inputs and for weights."""
+
+
+# ---- Operations by definition
+
+
+@dataclass(frozen=True)
+class TokenOps:
+    """Operations that training needs for a token. [op]"""
+
+    parameters: float
+    """6 N."""
+    attention: float
+
+    @property
+    def model(self) -> float:
+        """What MFU counts, whatever is computed again. [op]"""
+        return self.parameters + self.attention
+
+    def hardware(self, recompute: Recompute) -> float:
+        """What HFU counts: another forward pass of attention, or of everything. [op]"""
+        again = {"none": 0.0, "selective": self.attention, "full": self.model}[recompute]
+        return self.model + again / PASSES
+
+
+def token_ops(net: Transformer, length: int, *, attention: Attention = "full", counted: Counted = "all") -> TokenOps:
+    """6 N + 12 layers × heads × head size × keys, of a sequence of `length` tokens.
+
+    Chowdhery et al., "PaLM", 2022, appendix B. arXiv:2204.02311. Raises WorkloadError for more than the context.
+    """
+    if length > net.context:
+        raise WorkloadError(f"{net.name}: want at most {net.context} tokens, its context; found {length}")
+    latent = net.latent
+    both = latent.nope_size + latent.rope_size + latent.value_size if latent else 2 * net.head_size
+    keys = (net.layers - net.window_layers) * _keys(length, 0, attention)
+    keys += net.window_layers * _keys(length, net.window, attention)
+    return TokenOps(
+        PASSES * OPS_PER_MAC * parameters_counted(net, counted), PASSES * OPS_PER_MAC * net.heads * both * keys
+    )
+
+
+def _keys(length: int, window: int, attention: Attention) -> float:
+    """Keys of a token in a layer, on average."""
+    if attention == "none":
+        return 0.0
+    if attention == "causal":
+        return keys_seen(length, 0, window) / length
+    return float(min(length, window) if window else length)
+
+
+def parameters_counted(net: Transformer, counted: Counted) -> int:
+    """N of 6 N."""
+    if counted == "experts":
+        return net.parameters
+    if net.encoder:
+        return net.parameters - (net.embedding_parameters if counted == "products" else 0)
+    looked_up = 0 if net.tied else net.embedding_parameters
+    return net.active_parameters + (looked_up if counted == "all" else 0)
+
+
+# ---- A step
+
+
+@dataclass(frozen=True)
+class Run:
+    """What is trained, on one device."""
+
+    network: Network
+    batch: int
+    length: int
+    """Tokens of each sequence."""
+    recompute: Recompute = "selective"
+
+    def __post_init__(self) -> None:
+        """Raises WorkloadError for less than one sequence or token, and for an unknown way to recompute."""
+        for name in ("batch", "length"):
+            if getattr(self, name) < 1:
+                raise WorkloadError(f"{name}: want 1 or more, found {getattr(self, name)}")
+        if self.recompute not in get_args(Recompute):
+            raise WorkloadError(f"recompute: want one of {', '.join(get_args(Recompute))}, found '{self.recompute}'")
+
+    @property
+    def tokens(self) -> int:
+        """Of all sequences."""
+        return self.batch * self.length
+
+    @cached_property
+    def forward(self) -> Workload:
+        """All layers, and logits of every token."""
+        return table(self.network.transformer, self.batch, self.length, every=True)
+
+    @cached_property
+    def backward(self) -> Workload:
+        """Gradients of inputs and of weights."""
+        rows = [part for op in self.forward.rows() for part in _backward(op)]
+        return Workload.from_ops(f"{self.network.name} backward", rows, self.batch, fixed_batch="it is a training step")
+
+    @cached_property
+    def again(self) -> Workload | None:
+        """What of the forward pass runs a second time."""
+        if self.recompute == "none":
+            return None
+        rows = [op for op in self.forward.rows() if _runs_again(op, self.recompute)]
+        return Workload.from_ops(f"{self.network.name} again", rows, self.batch, fixed_batch="it is a training step")
+
+    def token_ops(self) -> TokenOps:
+        """By definition, with the keys that causal attention needs; an encoder needs all of them."""
+        net = self.network.transformer
+        return token_ops(net, self.length, attention="full" if net.encoder else "causal", counted="products")
+
+    def memory(self, compute: str) -> "Memory":
+        """What must be there at once."""
+        width, net = precision(compute).stored_bits / 8, self.network.transformer
+        return Memory(net.parameters, width, _kept_bytes(self, width))
+
+
+IN_LAYERS_NOT = ("embedding", "positions", "positions_add", "norm", "head")
+"""Rows before and after the layers."""
+
+
+def _runs_again(op: Op, recompute: Recompute) -> bool:
+    return op.kind in ATTENTION if recompute == "selective" else op.name not in IN_LAYERS_NOT
+
+
+ATTENTION = ("attention", "causal_attention")
+FREE_BACKWARD = ("copy", "cat")
+"""Their gradient is a view of the gradient of what was made."""
+
+
+def _backward(op: Op) -> Iterator[Op]:
+    """The rows that follow from a row of the forward pass; amounts are of all repeats.
+
+    A product y = x · W has two of the same size: dx = dy · Wᵀ and dW = xᵀ · dy. Attention has two for each of its own.
+    Anything else reads what it read and the gradient of its result, and writes that of its input.
+    """
+    if op.kind in FREE_BACKWARD:
+        return
+    read, weights, written = op.elements_in, op.elements_weight, op.elements_out
+    if op.kind in ATTENTION:
+        yield op._replace(
+            name=f"d({op.name})", macs=2 * op.macs, other_ops=2 * op.other_ops, k=2 * op.k,
+            elements_in=read + 2 * written, elements_out=read,
+        )  # fmt: skip
+    elif op.groups and weights:
+        inputs = op._replace(name=f"d({op.name}).input", n=op.k, k=op.n, elements_in=written, elements_out=read)
+        outer = inputs._replace(n=op.n, m=op.k, k=op.m, elements_in=read + written, elements_weight=0)
+        yield inputs._replace(other_ops=0, window=())
+        yield outer._replace(name=f"d({op.name}).weight", elements_out=weights, other_ops=0, window=())
+    elif op.kind == "embedding":  # the gradient of the rows that were looked up is added to the table's
+        yield op._replace(name=f"d({op.name})", kind="add", other_ops=written, elements_in=2 * written)
+    elif op.kind == "add":  # both summands have the gradient of the sum
+        return
+    else:
+        yield op._replace(
+            name=f"d({op.name})", macs=2 * op.macs, other_ops=2 * op.other_ops, k=2 * op.k,
+            elements_in=read + written, elements_out=read,
+        )  # fmt: skip
+
+
+# ---- Memory
+
+MASTER_BYTES, MOMENTS_BYTES = 4, 8
+"""Of a parameter, in FP32: its master copy, and the two moments of Adam."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes of mixed-precision training with Adam, nothing of it sharded.
+
+    Rajbhandari et al., "ZeRO", SC 2020, section 3.1: 2 + 2 + 12 bytes a parameter in 16 bits. arXiv:1910.02054
+    """
+
+    parameters: int
+    width_bytes: float
+    """Of a weight and of its gradient."""
+    activation_bytes: float
+    """What the forward pass keeps for the backward pass, and the logits."""
+
+    @property
+    def weight_bytes(self) -> float:
+        """In the precision of the arithmetic. [B]"""
+        return self.parameters * self.width_bytes
+
+    @property
+    def gradient_bytes(self) -> float:
+        """In the same precision. [B]"""
+        return self.parameters * self.width_bytes
+
+    @property
+    def optimizer_bytes(self) -> float:
+        """Master copy, unless the weights are in FP32 themselves, and moments. [B]"""
+        master = MASTER_BYTES if self.width_bytes < MASTER_BYTES else 0
+        return self.parameters * (master + MOMENTS_BYTES)
+
+    @property
+    def total_bytes(self) -> float:
+        """All of it. [B]"""
+        return self.weight_bytes + self.gradient_bytes + self.optimizer_bytes + self.activation_bytes
+
+    @property
+    def moved_by_optimizer_bytes(self) -> float:
+        """Adam reads gradients and states, and writes states and weights. [B]"""
+        weights = self.weight_bytes if self.width_bytes < MASTER_BYTES else 2 * self.weight_bytes
+        return self.gradient_bytes + 2 * self.optimizer_bytes + weights
+
+
+KEEPS_INPUT = ("linear", "matmul", "rms_norm", "layer_norm", "glu", "silu", "gelu", "relu", "softmax", *ATTENTION)
+"""Kinds whose gradient needs what they read; that of a sum, of rope and of a copy does not."""
+
+
+def _kept_bytes(run: Run, width: float) -> float:
+    """Each tensor once, however many rows read it; scores of attention only where nothing runs again. [B]
+
+    Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models", 2022, section 4: without
+    dropout and with GeLU that is 32 s·b·h + 2 a·s²·b bytes a layer in 16 bits. arXiv:2205.05198
+    """
+    forward, net = run.forward, run.network.transformer
+    kept = float(sum(_tensors(forward, [op for op in forward.rows() if op.kind in KEEPS_INPUT])))
+    if run.recompute == "full":
+        of_one = kept / net.layers  # of the layer that runs again, beside the inputs of all
+        kept = net.layers * run.tokens * net.hidden + of_one
+    scores = net.layers * run.batch * net.heads * run.length**2 if run.recompute == "none" else 0
+    logits = forward.elements_out[-1]
+    return float((kept + scores) * width + logits * MASTER_BYTES)
+
+
+def _tensors(forward: Workload, rows: Sequence[Op]) -> Iterator[int]:
+    assert forward.flow is not None
+    reads = dict(zip(forward.op_names.tolist(), forward.flow.reads, strict=True))
+    largest: dict[tuple[int, ...], int] = {}
+    for op in rows:
+        largest[reads[op.name]] = max(op.elements_in, largest.get(reads[op.name], 0))
+    yield from largest.values()
+
+
+# ---- On a device
+
+
+@dataclass(frozen=True)
+class Training:
+    """A step on one device."""
+
+    run: Run
+    forward: Prediction
+    backward: Prediction
+    again: Prediction | None
+    memory: Memory
+    optimizer_s: float
+    """Of Adam, which is memory-bound. [s]"""
+
+    @property
+    def step_s(self) -> float:
+        """Forward, backward, what runs again, and the optimizer. [s]"""
+        return sum(self.parts_s.values())
+
+    @property
+    def parts_s(self) -> dict[str, float]:
+        """Time of each part. [s]"""
+        again = {"recompute": self.again.latency_s} if self.again else {}
+        return {
+            "forward": self.forward.latency_s,
+            **again,
+            "backward": self.backward.latency_s,
+            "optimizer": self.optimizer_s,
+        }
+
+    @property
+    def tokens_per_s(self) -> float:
+        """Of all sequences. [1/s]"""
+        return self.run.tokens / self.step_s
+
+    @property
+    def peak_ops_per_s(self) -> float:
+        """Dense peak. [op/s]"""
+        return peak_ops_per_s(working_units(self.forward.hardware, self.forward.compute), self.forward.compute)
+
+    @property
+    def mfu(self) -> float:
+        """Operations of the model over those of the peak in that time. [1]"""
+        return self.tokens_per_s * self.run.token_ops().model / self.peak_ops_per_s
+
+    @property
+    def hfu(self) -> float:
+        """The same with what runs again. [1]"""
+        return self.tokens_per_s * self.run.token_ops().hardware(self.run.recompute) / self.peak_ops_per_s
+
+    @property
+    def bytes_moved(self) -> float:
+        """To and from memory. [B]"""
+        passes = [one for one in (self.forward, self.again, self.backward) if one]
+        return sum(float(one.times.bytes_moved.sum()) for one in passes) + self.memory.moved_by_optimizer_bytes
+
+    @property
+    def capacity_bytes(self) -> float | None:
+        """Of the main memory; None where it is not known. [B]"""
+        memory = self.forward.hardware.main_memory()
+        return memory.capacity_bytes if "capacity" in memory.facts else None
+
+    @property
+    def fits(self) -> bool | None:
+        """Whether the device has room for all of it; None where its capacity is not known."""
+        return None if self.capacity_bytes is None else self.memory.total_bytes <= self.capacity_bytes
+
+
+def train(device: Hardware, run: Run, energies: Energies, setting: Setting) -> Training:
+    """One step by the roofline: no kernel of a backward pass was calibrated.
+
+    Every byte comes from memory, because the backward pass needs the activations of all layers. Raises WorkloadError
+    for a policy and for calibrated times, UnsupportedError where the device does not compute in that precision.
+    """
+    if setting.policy or setting.fidelity != ROOFLINE:
+        found = setting.compute if setting.policy else setting.fidelity
+        raise WorkloadError(f"training: want a precision such as bf16 and the fidelity roofline, found {found}")
+    plain = replace(setting, cached=False)
+    memory = run.memory(setting.storage or setting.compute)
+    again = predict(device, run.again, energies, plain) if run.again else None
+    return Training(
+        run,
+        predict(device, run.forward, energies, plain),
+        predict(device, run.backward, energies, plain),
+        again,
+        memory,
+        memory.moved_by_optimizer_bytes / device.main_memory().bandwidth_bytes_per_s,
+    )

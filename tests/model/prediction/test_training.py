@@ -1,0 +1,116 @@
+"""Training: operations of a token by definition, and a step on one device."""
+
+import numpy as np
+import pytest
+
+from rooflint.api.predictions import context
+from rooflint.prediction.predict import Setting
+from rooflint.prediction.training import Run, token_ops, train
+from rooflint.workloads.networks import network_named
+from rooflint.workloads.workload import WorkloadError
+
+FREE = Setting("bf16", launch="free")
+
+
+def step(
+    name="llama-3.1-8b", batch=1, length=4096, recompute="selective", setting=FREE, device="nvidia/h100-sxm5-80gb"
+):
+    known, energies = context(None)
+    return train(known.get(device), Run(network_named(name), batch, length, recompute), energies, setting)
+
+
+def test_a_token_of_palm_needs_what_its_paper_says():
+    palm = network_named("palm-540b").transformer
+    # 6 × 540.36 G + 12 × 118 layers × 48 heads × 256 × 2048 keys
+    found = token_ops(palm, 2048)
+    assert found.parameters == pytest.approx(6 * 540_356_474_880)
+    assert found.attention == 12 * 118 * 48 * 256 * 2048
+    assert found.hardware("full") == pytest.approx(found.model * 4 / 3)  # 8 N for 6 N
+    assert found.hardware("selective") - found.model == pytest.approx(found.attention / 3)
+    assert found.hardware("none") == found.model
+
+
+def test_causal_attention_counts_half_of_the_keys_and_the_token_itself():
+    net = network_named("llama-3.1-8b").transformer
+    half = token_ops(net, 4096, attention="causal").attention / token_ops(net, 4096).attention
+    assert half == (4096 + 1) / (2 * 4096)
+    assert token_ops(net, 4096, attention="none").attention == 0
+
+
+def test_a_window_bounds_the_keys():
+    net = network_named("gpt-oss-20b").transformer
+    assert net.window_layers > 0
+    # 12 layers see all of 4096 tokens, 12 a window of 128
+    per_key = 6 * net.heads * 2 * net.head_size
+    assert token_ops(net, 4096).attention == per_key * (12 * 4096 + 12 * 128)
+
+
+def test_tokens_of_a_mixture_meet_their_own_experts_only():
+    net = network_named("mixtral-8x7b").transformer
+    own, every = (token_ops(net, 4096, counted=counted).parameters for counted in ("all", "experts"))
+    assert own == 6 * 12_879_925_248
+    assert every == 6 * net.parameters
+
+
+@pytest.mark.parametrize("name", ["llama-3.1-8b", "mixtral-8x7b", "deepseek-v3", "gpt-3-175b"])
+def test_the_products_of_a_step_are_those_of_the_definition(name):
+    run = Run(network_named(name), 2, 1024)
+    counted = 2 * (run.forward.macs.sum() + run.backward.macs.sum())
+    # keys are rounded up to a whole number, and norms and the router's bias are parameters without a product
+    assert counted == pytest.approx(run.tokens * run.token_ops().model, rel=1e-3)
+
+
+def test_each_product_goes_backward_twice():
+    run = Run(network_named("llama-3.1-8b"), 1, 512)
+    forward = {op.name: op for op in run.forward.rows()}
+    backward = {op.name: op for op in run.backward.rows()}
+    down, inputs, weights = forward["down"], backward["d(down).input"], backward["d(down).weight"]
+    assert (inputs.m, inputs.n, inputs.k) == (down.m, down.k, down.n)
+    assert (weights.m, weights.n, weights.k) == (down.k, down.n, down.m)
+    assert inputs.macs == weights.macs == down.macs
+    assert weights.elements_out == down.elements_weight
+
+
+def test_adam_keeps_sixteen_bytes_a_parameter_and_moves_twenty_eight():
+    found = step().memory
+    states = found.weight_bytes + found.gradient_bytes + found.optimizer_bytes
+    assert states == 16 * found.parameters
+    assert found.moved_by_optimizer_bytes == 28 * found.parameters
+
+
+def test_activations_of_a_gpt_are_those_of_korthikanti_without_dropout():
+    # s·b·h × (34 − 2 masks of 1 byte) a layer, beside the norm and the head behind them: 4 s·b·h, and logits in 4 bytes
+    run = Run(network_named("gpt-3-175b"), 1, 2048)
+    each = 2048 * 12288
+    assert run.memory("bf16").activation_bytes == 96 * 32 * each + 4 * each + 4 * 2048 * 50257
+    # and 5 a·s²·b of scores less the dropout: 2 a·s²·b
+    kept = Run(network_named("gpt-3-175b"), 1, 2048, "none").memory("bf16").activation_bytes
+    assert kept - run.memory("bf16").activation_bytes == 96 * 2 * 96 * 2048**2
+
+
+def test_recomputing_more_takes_longer_and_keeps_less():
+    steps = [step(recompute=recompute) for recompute in ("none", "selective", "full")]
+    assert np.all(np.diff([one.step_s for one in steps]) > 0)
+    assert np.all(np.diff([one.memory.activation_bytes for one in steps]) < 0)
+    none, selective, full = steps
+    assert none.mfu == none.hfu
+    assert full.hfu / full.mfu == pytest.approx(4 / 3)
+    assert 1 < selective.hfu / selective.mfu < 1.1
+
+
+def test_a_step_stays_below_the_peak_and_nears_it_with_its_batch():
+    small, large = step(batch=1), step(batch=16)
+    assert small.mfu < large.mfu < 1
+    assert large.optimizer_s == small.optimizer_s
+    assert sum(large.parts_s.values()) == large.step_s
+    assert large.fits is False
+
+
+def test_only_the_roofline_of_a_precision_trains():
+    for setting in (Setting("w4a16"), Setting("bf16", fidelity="silicon")):
+        with pytest.raises(WorkloadError, match="training: want a precision such as bf16 and the fidelity roofline"):
+            step(setting=setting)
+    with pytest.raises(WorkloadError, match="recompute: want one of none, selective, full, found 'all'"):
+        step(recompute="all")
+    with pytest.raises(WorkloadError, match="want at most 131072 tokens, its context; found 200000"):
+        step(length=200_000)
