@@ -14,6 +14,7 @@ from pytest_rooflint.recordings import network_runs  # noqa: E402
 from rooflint.base.errors import RooflintError  # noqa: E402
 from rooflint.workloads.capture.graph import CaptureError  # noqa: E402
 from rooflint.workloads.capture.runnable import built, differences, keys_of, runnable  # noqa: E402
+from rooflint.workloads.configuration import Transformer  # noqa: E402
 from rooflint.workloads.huggingface import FAMILIES, transformer_of  # noqa: E402
 from rooflint.workloads.networks import network_named, network_names  # noqa: E402
 
@@ -28,7 +29,11 @@ def called(found):
         return found.make()(*found.example.arguments, **found.example.named)
 
 
-@pytest.mark.parametrize("name", network_names())
+ALONE = [name for name in network_names() if isinstance(network_named(name).configuration, Transformer)]
+"""Those that are a decoder or an encoder."""
+
+
+@pytest.mark.parametrize("name", ALONE)
 def test_the_configuration_that_transformers_reads_has_the_facts_of_the_name(name):
     net = network_named(name).transformer
     keys = keys_of(net)
@@ -51,6 +56,22 @@ def test_clip_takes_pictures_of_its_own_size():
     found = runnable("clip-vit-b-32", 2)
     assert (found.example.arguments[0].shape, found.tokens) == ((2, 3, 224, 224), None)
     assert called(found).shape == (2, 512)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "shapes", "family"),
+    [
+        ("whisper-base", {}, [(2, 80, 3000), (2, 1)], "speech"),
+        ("t5-base", {"prompt": 16}, [(2, 16), (2, 1)], "text"),
+    ],
+)
+def test_an_encoder_and_its_decoder_write_the_first_token(name, given, shapes, family):
+    found = runnable(name, 2, **given)
+    assert ([one.shape for one in found.example.arguments], found.family) == (shapes, family)
+    net = network_named(name).configuration
+    assert called(found).shape == (2, 1, net.vocabulary)  # and transformers made as many parameters
+    with pytest.raises(CaptureError, match="steps of its decoder are not run; want no --past"):
+        runnable(name, past=7)
 
 
 @pytest.fixture

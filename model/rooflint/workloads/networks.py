@@ -265,7 +265,9 @@ class Network:
         """Of one that is a decoder or an encoder. Raises WorkloadError for another."""
         if isinstance(self.configuration, Transformer):
             return self.configuration
-        raise WorkloadError(f"{self.name}: want a decoder or an encoder alone; analyze, compare and sweep take this one")
+        raise WorkloadError(
+            f"{self.name}: want a decoder or an encoder alone; analyze, compare and sweep take this one"
+        )
 
     def workload(self, batch: int = 1, new: int | None = None, past: int = 0) -> Workload:
         """Its op table for so many new tokens of each sequence; PROMPT of them by default.

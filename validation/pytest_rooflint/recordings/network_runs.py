@@ -8,6 +8,8 @@ from pytest_rooflint.recordings.runs import NO_TORCH, Request, Results, referenc
 from rooflint.base.errors import RooflintError
 from rooflint.base.text import counted, some
 from rooflint.base.units import SECONDS, format_quantity
+from rooflint.workloads.configuration import Transformer
+from rooflint.workloads.encoder_decoder import EncoderDecoder
 from rooflint.workloads.load import Shapes, configured_network
 from rooflint_measure.identity import last_level_bytes
 from rooflint_measure.record import Measurement, Stream, Unavailable
@@ -195,7 +197,10 @@ def short(name: str) -> str:
 def is_text(name: str) -> bool:
     """Whether a network takes tokens. Raises RooflintError for a configuration that cannot be read."""
     found = configured_network(name)
-    return found is not None and not (found.transformer.encoder and found.transformer.encoder.image)
+    net = found.configuration if found else None
+    if isinstance(net, EncoderDecoder):
+        return not net.mels
+    return isinstance(net, Transformer) and not (net.encoder and net.encoder.image)
 
 
 @lru_cache(maxsize=1)

@@ -28,6 +28,7 @@ from rooflint.workloads.capture import torchvision_networks, user_model
 from rooflint.workloads.capture.graph import CaptureError
 from rooflint.workloads.capture.trace import Example, capture
 from rooflint.workloads.configuration import Transformer
+from rooflint.workloads.encoder_decoder import EncoderDecoder
 from rooflint.workloads.huggingface import transformer_of
 from rooflint.workloads.networks import PROMPT, Network
 from rooflint.workloads.workload import Workload
@@ -150,6 +151,8 @@ def repeated(example: Example, batch: int) -> Example:
 
 
 def _of_configuration(name: str, found: Network, batch: int, prompt: int | None, past: int) -> Runnable:
+    if isinstance(found.configuration, EncoderDecoder):
+        return _of_encoder_decoder(found, found.configuration, batch, prompt, past)
     net, table = found.transformer, found.workload(batch, prompt, past)
     image = net.encoder.image if net.encoder else None
     tokens = None if image else min(PROMPT, net.context - past) if prompt is None else prompt
@@ -166,6 +169,74 @@ def _of_configuration(name: str, found: Network, batch: int, prompt: int | None,
     called = f"{Path(name).resolve().parent.name}/{Path(name).name}" if name.endswith(".json") else found.name
     make = partial(built, called, keys, net)
     return Runnable(called, make, Example(arguments, batch), table, tokens, past, kind)
+
+
+def _of_encoder_decoder(found: Network, net: EncoderDecoder, batch: int, prompt: int | None, past: int) -> Runnable:
+    """The encoder on its whole source, and the first token that the decoder writes."""
+    if past:
+        raise CaptureError(f"{found.name}: steps of its decoder are not run; want no --past")
+    table = found.workload(batch, prompt, past)
+    tokens = prompt or net.source
+    torch.manual_seed(SEED)
+    first = torch.zeros(batch, 1, dtype=torch.int64)
+    if net.mels:  # two frames of a spectrogram become a token
+        source = torch.randn(batch, net.mels, 2 * net.source)
+    else:
+        source = torch.randint(0, net.vocabulary, (batch, tokens))
+    make = partial(_built_encoder_decoder, found.name, net)
+    kind = "speech" if net.mels else "text"
+    return Runnable(found.name, make, Example((source, first), batch), table, None if net.mels else tokens, 0, kind)
+
+
+def _built_encoder_decoder(name: str, net: EncoderDecoder) -> torch.nn.Module:
+    """Whisper or T5. Raises CaptureError where transformers makes another number of parameters of the same facts."""
+    library = import_transformers()
+    torch.manual_seed(SEED)
+    module: torch.nn.Module
+    if net.mels:
+        config = library.WhisperConfig(
+            d_model=net.hidden,
+            encoder_layers=net.encoder_layers,
+            decoder_layers=net.decoder_layers,
+            encoder_attention_heads=net.heads,
+            decoder_attention_heads=net.heads,
+            encoder_ffn_dim=net.feed_forward,
+            decoder_ffn_dim=net.feed_forward,
+            vocab_size=net.vocabulary,
+            num_mel_bins=net.mels,
+            max_source_positions=net.source,
+            max_target_positions=net.context,
+        )
+        module = library.WhisperForConditionalGeneration(config)
+    else:
+        config = library.T5Config(
+            d_model=net.hidden,
+            d_kv=net.head_size,
+            d_ff=net.feed_forward,
+            num_layers=net.encoder_layers,
+            num_decoder_layers=net.decoder_layers,
+            num_heads=net.heads,
+            vocab_size=net.vocabulary,
+            feed_forward_proj=f"gated-{net.activation}" if net.gated else net.activation,
+            tie_word_embeddings=net.tied,
+            relative_attention_num_buckets=net.buckets,
+        )
+        module = library.T5ForConditionalGeneration(config)
+    count = sum(one.numel() for one in module.parameters())
+    if count != net.parameters:
+        raise CaptureError(f"{name}: transformers makes {count} parameters of its facts, which have {net.parameters}")
+    return _FirstToken(module).eval()
+
+
+class _FirstToken(torch.nn.Module):
+    """An encoder and a decoder called with the source and the first token, without a cache that would be kept."""
+
+    def __init__(self, network: torch.nn.Module) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, source: torch.Tensor, first: torch.Tensor) -> Any:
+        return self.network(source, decoder_input_ids=first, use_cache=False).logits
 
 
 def import_transformers() -> ModuleType:
