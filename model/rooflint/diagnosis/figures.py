@@ -14,7 +14,7 @@ from rooflint.base.facts import Fact, Factor, Ladder
 from rooflint.base.memo import memoised
 from rooflint.base.precision import PRECISIONS, rate_unit
 from rooflint.base.units import format_number, format_quantity
-from rooflint.hardware.device import ComputeUnit, Hardware, UndisclosedError, UnsupportedError
+from rooflint.hardware.device import DIRECTIONS, ComputeUnit, Hardware, UndisclosedError, UnsupportedError
 
 #: Quantities by the word that names them, with what they are measured in.
 QUANTITIES: dict[str, units.Dimension] = {
@@ -311,6 +311,8 @@ ERRORS = {
     "prefix": "a prefix is off by a thousand",
     "decimal point": "the decimal point is off by one digit",
     "bits for bytes": "bits are taken for bytes, or bytes for bits",
+    "one direction": "one direction of links stands where both are meant",
+    "direction counted twice": "a rate of both directions is doubled again",
     "data rate": "the double in double data rate is missing, or applied twice",
     "power of two": "off by a power of two that no known figure explains",
     "digits": "digits are exchanged or mistyped",
@@ -346,6 +348,20 @@ def _binary(power: int, cost: float) -> Iterator[Distortion]:
     yield Distortion("tebi for tera", f"takes 10^{3 * power} for 2^{10 * power}", 1 / factor, cost + 0.3)
 
 
+def of_links(figure: "Figure", devices: int) -> Iterator[Distortion]:
+    """What may happen to the links of a device, or of so many of a system: one of them, or what crosses its middle."""
+    if figure.quantity != "link":
+        return
+    count = figure.ladders[0].factors[0].value
+    if count > DIRECTIONS:  # twice is a direction
+        yield Distortion("part for whole", "is that of one link", 1 / count, 1.3)
+        yield Distortion("part for whole", "is that of one link in one direction", 1 / (DIRECTIONS * count), 1.5)
+    if devices > 1:
+        yield Distortion(
+            "one direction", "is the bisection of the system, or one direction of its devices", devices / 2, 1.0
+        )
+
+
 #: The errors of known factor that a quantity invites.
 DISTORTIONS: dict[str, tuple[Distortion, ...]] = {
     "peak": (
@@ -370,6 +386,10 @@ DISTORTIONS: dict[str, tuple[Distortion, ...]] = {
     "link": (
         Distortion("one direction", "counts one direction of the links, where both are printed", 0.5, 1.0),
         Distortion("direction counted twice", "doubles a rate that is of both directions already", 2.0, 1.2),
+        Distortion("bits for bytes", "is in bits, of one direction", 4.0, 1.5),
+        Distortion(
+            "several devices", "counts one direction of the eight devices of a node, or their bisection", 4.0, 1.9
+        ),
         *_BYTES,
         *_PREFIXES,
         *_SEVERAL[1:],

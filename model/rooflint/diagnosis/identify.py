@@ -25,6 +25,7 @@ from rooflint.diagnosis.figures import (
     Figure,
     Printed,
     figures,
+    of_links,
 )
 from rooflint.diagnosis.labels import ALSO, Asked, of_main_memory, peaks, relation
 from rooflint.hardware.device import Hardware
@@ -163,6 +164,7 @@ class Identifier:
 
     def _distortions_of(self, figure: Figure, asked: Asked, *, first: bool) -> Iterator[Explanation]:
         own = (*_of_parts(figure, asked), *self._accumulation(figure, asked), *self._halved_again(figure, asked))
+        own += (*of_links(figure, asked.times),)
         for distortion in (*_distortions(asked), *own):
             if first or distortion.name not in WILD:
                 cost = distortion.cost + (0.0 if first else SECOND)

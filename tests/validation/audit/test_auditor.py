@@ -307,6 +307,7 @@ def test_the_labelled_table_is_found_out_cell_by_cell():
 RARE = {
     *("dense for sparse", "another mode", "another count", "platform total"),
     *("op counted twice", "decimal point", "power of two", "halved twice", "peak for bandwidth"),
+    *("one direction", "direction counted twice"),
 }
 
 
@@ -375,3 +376,39 @@ def test_a_rounded_bandwidth_times_1024_is_told(audited):
     [finding] = audited("device,mem_bw_gbps\nA100 SXM4 80GB,2048\n")
     assert finding.explanations[0].error == "tebi for tera"
     assert "rounded, times 1024 instead of 1000" in finding.cause
+
+
+LINKS = """name,nvlink_bandwidth_gb_s
+H100 SXM5,900
+H100 SXM5,450
+H100 SXM5,7200
+H200 SXM,3600
+MI300X,128
+MI300X,64
+HGX H100 8-GPU,7200
+HGX H100 8-GPU,900
+HGX H100 8-GPU,3600
+GB200 NVL72,130000
+"""
+
+
+def test_errors_of_links_are_named_of_a_device_and_of_a_system(tmp_path):
+    file = tmp_path / "links.csv"
+    file.write_text(LINKS, encoding="utf-8")
+    found = {one.line: one for one in AUDITOR.audit(file)}
+    first = {line: one.explanations[0].text if one.is_wrong else one.status for line, one in found.items()}
+    assert first == {
+        2: "right",
+        3: "counts one direction of the links, where both are printed",
+        4: "is in bits: eight times the bytes",
+        5: "is in bits, of one direction",
+        6: "is that of one link",
+        7: "is that of one link in one direction",
+        8: "right",  # 8 × 900 GB/s: a system has as much as its devices
+        9: "right",  # of a GPU
+        10: "is the bisection of the system, or one direction of its devices",
+        11: "right",  # 72 × 1.8 TB/s, rounded
+    }
+    also = [one.text for one in found[5].explanations]
+    assert "counts one direction of the eight devices of a node, or their bisection" in also
+    assert "counts the eight devices of a node" in [one.text for one in found[4].explanations]

@@ -57,7 +57,7 @@ ECC = 1 / 16
 """Share of a GDDR6 memory that error correction takes; a driver's MiB are those without it."""
 NODES = (4, 8)
 """Devices per board and per node, for which tables often give totals."""
-_TOTALS = frozenset({"peak", "bandwidth", "capacity", "tdp", "count"})
+_TOTALS = frozenset({"peak", "bandwidth", "capacity", "tdp", "count", "link"})
 """Quantities of which a system has as much as its devices together."""
 _IN_BITS = frozenset({"bandwidth", "bus", "capacity"})
 """Quantities of which eight times as much may also be a figure in bits."""
@@ -390,8 +390,10 @@ def _of_one(asked: Asked) -> Asked:
 
 
 def _share(number: Printed, times: int) -> Printed:
-    """The share of one of several devices."""
-    return Printed(number.value / times, number.step / times, number.text)
+    """The share of one of several devices; a total of three digits may be rounded: 130 TB/s of 72."""
+    third = 10.0 ** (math.floor(math.log10(number.value)) - 2) if number.value > 0 else 0.0
+    rounded = math.isclose(float(f"{number.value:.2e}"), number.value, rel_tol=1e-9)
+    return Printed(number.value / times, max(number.step, third if rounded else 0.0) / times, number.text)
 
 
 def _groups(found: Iterable[FigureOfTable]) -> Iterator[list[FigureOfTable]]:
