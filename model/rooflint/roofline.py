@@ -78,10 +78,15 @@ class Estimate:
     """Whether the times are those of calibrated kernel models."""
 
     @cached_property
-    def compute_s(self) -> NDArray[np.float64]:
-        """Shape (ops,). [s]"""
+    def peak_s(self) -> NDArray[np.float64]:
+        """Time of each op at its peak. Shape (ops,). [s]"""
         peak = self.peak_ops_per_s if self.peaks_ops_per_s is None else self.peaks_ops_per_s
         return np.asarray(compute_time_s(self.ops, peak))
+
+    @property
+    def compute_s(self) -> NDArray[np.float64]:
+        """Shape (ops,). [s]"""
+        return self.peak_s
 
     @cached_property
     def memory_s(self) -> NDArray[np.float64]:
@@ -131,7 +136,7 @@ class Estimate:
     def efficiency(self) -> float:
         """Attained over peak rate; over the peak of each op, where they differ. [1]"""
         if self.peaks_ops_per_s is not None:
-            return float(compute_time_s(self.ops, self.peaks_ops_per_s).sum()) / self.latency_s
+            return float(self.peak_s.sum()) / self.latency_s
         return float(compute_time_s(self.ops.sum(), self.peak_ops_per_s)) / self.latency_s
 
     def waits_of(self, sums: Sums) -> Mapping[str, Numbers]:

@@ -1,22 +1,34 @@
-"""The answer to `rooflint compare NETWORK --generate N`: time to first token, time per output token, and what fits."""
+"""The answer to `--generate N`: time to first token, time per output token, what fits, and what it costs."""
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from rooflint.answers.insights import caveats
-from rooflint.answers.record import Bound, RefusedRecord, RunRecord, WaitsRecord, basis_text, run_fields, run_text
+from rooflint.answers.record import (
+    Bound,
+    PolicyRecord,
+    RefusedRecord,
+    RunRecord,
+    WaitsRecord,
+    basis_text,
+    run_fields,
+    run_text,
+)
 from rooflint.base.text import UNKNOWN, counted
 from rooflint.base.units import BYTES, JOULES, SECONDS, format_quantity, percent
 from rooflint.hardware.schema import Strict
 from rooflint.output.answer import Answer, Record
 from rooflint.output.sections import Bar, Bars, Grid, Part, Prose, Section, Table
-from rooflint.prediction.comparison import per_second
-from rooflint.prediction.generation import Candidate, Generation, Run, exchanged
-from rooflint.prediction.parallel import Phase
+from rooflint.prediction.comparison import Requirement, per_second
+from rooflint.prediction.generation import Candidate, Generation, Phase, exchanged, kernel_times
+from rooflint.prediction.parallel import sequences as sequences_of
 from rooflint.prediction.predict import Setting
+from rooflint.prediction.run import ALONE, Run
 from rooflint.workloads.parallelism import Parallelism
+
+RunBound = Bound | Literal["network"]
 
 
 class PhaseWaitsRecord(WaitsRecord):
@@ -31,7 +43,8 @@ class PhaseRecord(Strict):
 
     latency_s: float
     waits_s: PhaseWaitsRecord
-    bound: Bound | Literal["network"]
+    bound: RunBound
+    energy_j: float | None
     ops: float
     bytes_moved: float
     compute_efficiency: float
@@ -40,7 +53,7 @@ class PhaseRecord(Strict):
 
 
 class NeededRecord(Strict):
-    """Memory that the run needs."""
+    """Memory that the run needs on each device."""
 
     weight_bytes: float
     cache_bytes: float
@@ -63,7 +76,26 @@ class ExchangeRecord(Strict):
     decode_sent_bytes: float
 
 
-class GenerationRecord(Strict):
+class FiguresRecord(Strict):
+    """What a run takes."""
+
+    first_token_s: float
+    token_s: float | None
+    """The mean pass of decode; null where one token is generated."""
+    total_s: float
+    tokens_per_s: float
+    """Of all sequences, over the whole run."""
+    tokens_per_s_of_device: float
+    """The same for each device."""
+    tokens_per_s_of_user: float | None
+    """Of one sequence, once its first token is there; null where one token is generated."""
+    energy_per_token_j: float | None
+    usd_per_million_tokens: float | None
+    bound: RunBound
+    fits: bool | None
+
+
+class GenerationRecord(FiguresRecord):
     """The run on one device, or on several that share the network."""
 
     device: str
@@ -74,25 +106,18 @@ class GenerationRecord(Strict):
     """What they are part of."""
     systems: int
     """How many of it; 1 of one device."""
-    first_token_s: float
-    token_s: float | None
-    """The mean pass of decode; null where one token is generated."""
-    total_s: float
-    tokens_per_s: float
-    """Of all sequences, over the whole run."""
-    tokens_per_s_of_device: float
-    tokens_per_s_of_user: float | None
-    """Of one sequence, once its first token is there; null where one token is generated."""
-    energy_per_token_j: float | None
-    fits: bool | None
     capacity_bytes: float | None
+    """As far as the run may use it."""
     largest_batch: int | None
+    cost_basis: str | None
+    meets_all: bool | None = None
+    """Whether it fits and keeps all requirements; null without any."""
     prefill: PhaseRecord
     decode: PhaseRecord | None
 
 
 class GenerateRecord(RunRecord, Record):
-    """`rooflint compare NETWORK --generate N -f json`."""
+    """`rooflint compare NETWORK --generate N -f json`, and `analyze`."""
 
     schema_: Annotated[Literal["rooflint.generate/1"], Field(alias="schema")]
     network: str
@@ -102,6 +127,7 @@ class GenerateRecord(RunRecord, Record):
     tp: int
     pp: int
     ep: int
+    requirements: list[str]
     memory: NeededRecord
     """Of each device."""
     exchanges: list[ExchangeRecord]
@@ -110,20 +136,37 @@ class GenerateRecord(RunRecord, Record):
     caveats: list[str]
 
 
-COLUMNS = ("device", "first token", "per token", "tokens/s", "energy/token", "memory", "largest batch")
-PHASES = ("device", "phase", "time", "compute", "memory", "launch", "of peak", "of bandwidth")
+COLUMNS = ("device", "first token", "per token", "tokens/s", "energy/token", "USD/10⁶", "waits for")
+ROOM = ("device", "memory", "needed", "of it", "largest batch")
 SHARED = ("devices", "of", "tokens/s each", "per user", "prefill", "decode")
 SENT = ("collective", "devices", "prefill", "sent by each", "decode", "sent by each")
+PHASES = ("device", "phase", "time", "compute", "memory", "launch", "of peak", "of bandwidth")
 LISTING = (
-    *("device", "members", "system", "first_token_s", "token_s", "total_s", "tokens_per_s", "tokens_per_s_of_device"),
-    *("tokens_per_s_of_user", "energy_per_token_j", "fits", "largest_batch", "not_supported"),
+    *("device", "members", "system", "compute", "storage", "batch", "first_token_s", "token_s", "total_s"),
+    *(
+        "tokens_per_s",
+        "tokens_per_s_of_device",
+        "tokens_per_s_of_user",
+        "energy_per_token_j",
+        "usd_per_million_tokens",
+        "bound",
+        "fits",
+    ),
+    *("largest_batch", "not_supported"),
 )
 
 
-def answer(run: Run, found: Sequence[Candidate], setting: Setting) -> Answer:
-    """For one device or several."""
+def answer(
+    run: Run,
+    found: Sequence[Candidate],
+    setting: Setting,
+    wanted: Sequence[Requirement] = (),
+    *,
+    kernels: bool = False,
+) -> Answer:
+    """For one device or several; with the times of kernels for one."""
     able = [one.found for one in found if one.found]
-    how = found[0].place.how if found else Parallelism()
+    how = found[0].place.how if found else ALONE
     memory = run.memory(setting.storage or setting.compute, how)
     fields = ("weight_bytes", "cache_bytes", "activation_bytes", "total_bytes")
     record = GenerateRecord.build(
@@ -131,64 +174,81 @@ def answer(run: Run, found: Sequence[Candidate], setting: Setting) -> Answer:
         parameters=run.network.transformer.parameters,
         prompt=run.prompt,
         generate=run.generate,
-        **run_fields(run.batch, setting),
         tp=how.tp,
         pp=how.pp,
         ep=how.ep,
         exchanges=[ExchangeRecord(**one._asdict()) for one in exchanged(run, how, setting)],
+        requirements=[each.text for each in wanted],
+        **run_fields(run.batch, setting),
         memory=NeededRecord(**{name: getattr(memory, name) for name in fields}),
-        devices=[_record(one) for one in found],
-        does_not_fit=[_too_large(one) for one in able if one.fits is False],
-        caveats=[*caveats(tuple(one.prefill for one in found)), *(SHARED_CAVEATS if how.devices > 1 else ())],
+        devices=[_record(one, wanted) for one in found],
+        does_not_fit=[too_large(one) for one in able if one.fits is False],
+        caveats=[*caveats(one.contender for one in found), *(SHARED_CAVEATS if how.devices > 1 else ())],
     )
+    sections = [*_sections(run, record, able, wanted)]
+    if kernels and found[0].found and how == ALONE:
+        sections.append(_kernels(found[0], run))
     return Answer(
         title=f"{run.network.name}: {run.generate} tokens after a prompt of {run.prompt}",
         subtitle=f"{run_text(run.batch, setting)}{', ' if how.devices > 1 else ''}{how}; {basis_text(setting)}",
-        sections=tuple(_sections(run, record, able)),
+        sections=(*sections, *limitations(record.caveats)),
         record=record,
-        listing=Table(LISTING, tuple(_listed(one) for one in record.devices)),
+        listing=Table(LISTING, tuple(listed(one) for one in found)),
     )
 
 
-def _record(one: Candidate) -> GenerationRecord | RefusedRecord:
+def _record(one: Candidate, wanted: Sequence[Requirement]) -> GenerationRecord | RefusedRecord:
     found = one.found
     if found is None:
-        return RefusedRecord(device=one.label, not_supported=one.prefill.refused)
-    names = (
-        *("first_token_s", "token_s", "total_s", "tokens_per_s", "tokens_per_s_of_device", "tokens_per_s_of_user"),
-        *("fits", "capacity_bytes", "largest_batch"),
-    )
-    place = found.place
+        return RefusedRecord(device=one.label, not_supported=one.contender.refused)
+    reasons = dict(one.contender.prediction.reasons)
     return GenerationRecord(
+        **figures_of(found),
         device=one.label,
-        members=place.how.devices,
-        system=place.system.id if place.system else None,
-        systems=place.boxes,
-        energy_per_token_j=found.token_j,
-        prefill=_phase(found.prefill),
-        decode=_phase(found.decode) if found.decode else None,
-        **{name: getattr(found, name) for name in names},
+        members=found.place.how.devices,
+        system=found.place.system.id if found.place.system else None,
+        systems=found.place.boxes,
+        capacity_bytes=found.capacity_bytes,
+        largest_batch=found.largest_batch,
+        cost_basis=found.tariff.basis if found.tariff else None,
+        meets_all=found in one.able(wanted) if wanted else None,
+        prefill=_phase(found.prefill, reasons),
+        decode=_phase(found.decode, reasons) if found.decode else None,
     )
 
 
-def _phase(found: Phase) -> PhaseRecord:
-    names = ("latency_s", "bound", "ops", "bytes_moved", "compute_efficiency", "bandwidth_efficiency")
-    return PhaseRecord(
-        waits_s=PhaseWaitsRecord(**found.shares),
-        not_known=dict(found.reasons),
-        **{name: getattr(found, name) for name in names},
-    )
+def figures_of(found: Generation) -> dict[str, Any]:
+    """Values of a FiguresRecord."""
+    other = {"energy_per_token_j": found.token_j, "usd_per_million_tokens": found.usd_per_million}
+    return {name: getattr(found, name) for name in FiguresRecord.model_fields if name not in other} | other
 
 
-def _listed(one: GenerationRecord | RefusedRecord) -> tuple[str | float | bool | None, ...]:
-    return tuple(getattr(one, column, None) for column in LISTING)
+def _phase(found: Phase, reasons: dict[str, str]) -> PhaseRecord:
+    return PhaseRecord.from_object(found, waits_s=PhaseWaitsRecord(**found.waits_s), not_known=reasons)
 
 
-def _too_large(one: Generation) -> str:
+def listed(one: Candidate, found: Generation | None = None) -> tuple[str | float | bool | None, ...]:
+    """A row of a spreadsheet: of one run, or of the reason why there is none."""
+    run, setting = found or one.found, one.setting
+    row: dict[str, Any] = {
+        "device": one.label,
+        "compute": setting.compute,
+        "storage": setting.storage or setting.compute,
+    }
+    if run is None:
+        row["not_supported"] = one.contender.refused
+    else:
+        system = one.place.system.id if one.place.system else None
+        row |= figures_of(run) | {"members": one.place.how.devices, "system": system}
+        row |= {"batch": run.run.batch, "largest_batch": run.largest_batch}
+    return tuple(row.get(column) for column in LISTING)
+
+
+def too_large(one: Generation) -> str:
     """A sentence that says what is missing, and what would fit."""
-    memory, capacity, device = one.memory, one.capacity_bytes, one.prefill.hardware
+    memory, capacity = one.memory, one.capacity_bytes
     assert capacity is not None
-    room = device.main_memory().fact("capacity").display
+    room = format_quantity(capacity, BYTES)
     need = f"needs {format_quantity(memory.total_bytes, BYTES)}, {memory.total_bytes / capacity:.3g} × the {room}"
     if memory.weight_bytes > capacity:
         why = f"the weights alone take {format_quantity(memory.weight_bytes, BYTES)}"
@@ -197,30 +257,49 @@ def _too_large(one: Generation) -> str:
     return f"{one.run.network.name} does not fit {one.short}: it {need}; {why}"
 
 
-def _sections(run: Run, record: GenerateRecord, able: Sequence[Generation]) -> Iterator[Section]:
+def _sections(
+    run: Run, record: GenerateRecord, able: Sequence[Generation], wanted: Sequence[Requirement]
+) -> Iterator[Section]:
     if record.does_not_fit:
         yield Prose("Does not fit", tuple(record.does_not_fit))
     if able:
         fitting = [one for one in able if one.fits is not False]
         best = max((one.tokens_per_s for one in fitting), default=None)
         strong = tuple(place for place, one in enumerate(able) if one in fitting and one.tokens_per_s == best)
-        note = "per token: the mean pass of decode; tokens/s: of all sequences, prompt included; ✗ does not fit"
-        yield Grid("Generation", Table(COLUMNS, tuple(map(_row, able))), note, strong)
+        note = "per token: the mean pass of decode; tokens/s: of all sequences, prompt included"
+        note += "; ✗ does not fit" if len(fitting) < len(able) else ""
+        yield Grid("Generation", Table(COLUMNS, tuple(map(_row, able))), f"{note}; USD/10⁶: of tokens", strong)
         if record.exchanges:
             note = "tokens/s of a device, and of a user after the first token; what most of a phase waits for"
             yield Grid("Devices together", Table(SHARED, tuple(map(_shared, able))), note)
+        if wanted:
+            yield _required(able, wanted)
         yield Bars("Time by phase", tuple(map(_bar, able)), "of the whole run")
         note = "share of the time of the phase, and of what the device could do in it"
         columns = (*PHASES[:6], "network", *PHASES[6:]) if record.exchanges else PHASES
         yield Grid("Phases", Table(columns, tuple(row for one in able for row in _phases(one))), note)
+        yield Grid("Room", Table(ROOM, tuple(map(_room, able))), "largest batch: the most sequences that fit")
+        if priced := [one for one in able if one.tariff]:
+            yield Prose("Cost", tuple(f"{one.short}: {_price(one)}" for one in priced))
     if record.exchanges:
         note = "of a part of the batch, in all layers; sent in one direction, by a ring"
         yield Grid("Exchanged in a pass", Table(SENT, tuple(map(_sent, record.exchanges))), note)
+    stored = record.storage if record.policy is None else f"{record.storage}: {_policy_text(record.policy)}"
     yield Grid(
-        "Memory", Table(("", "", ""), tuple(_memory(run, record))), f"stored as {record.storage}{_of_each(record)}"
+        "Memory",
+        Table(("", "", ""), tuple(_memory(run, record))),
+        f"stored as {stored}{', on each device' if record.exchanges else ''}",
     )
-    if record.caveats:
-        yield Prose("Limitations", tuple(record.caveats))
+
+
+def limitations(sentences: Sequence[str]) -> Iterator[Section]:
+    """The section of caveats, where there are some."""
+    if sentences:
+        yield Prose("Limitations", tuple(sentences))
+
+
+def _policy_text(policy: PolicyRecord) -> str:
+    return f"narrow weights {policy.weight_bits:.5g} bit, cache {policy.cache}, all else 16 bit"
 
 
 SHARED_CAVEATS = (
@@ -229,25 +308,20 @@ SHARED_CAVEATS = (
 )
 
 
-def _of_each(record: GenerateRecord) -> str:
-    return ", on each device" if record.exchanges else ""
-
-
 def _shared(one: Generation) -> tuple[str, ...]:
     place = one.place
     boxes = f"{place.boxes} × " if place.boxes > 1 else ""
-    user = one.tokens_per_s_of_user
     return (
         one.short,
         f"{boxes}{place.system.short}" if place.system else UNKNOWN,
-        per_second(one.tokens_per_s_of_device).removesuffix("/s"),
-        UNKNOWN if user is None else per_second(user).removesuffix("/s"),
+        rate_text(one.tokens_per_s_of_device),
+        rate_text(one.tokens_per_s_of_user),
         *(UNKNOWN if phase is None else _waits(phase) for phase in (one.prefill, one.decode)),
     )
 
 
 def _waits(phase: Phase) -> str:
-    return f"{phase.bound} {percent(phase.shares[phase.bound] / phase.latency_s)}"
+    return f"{phase.bound} {percent(phase.waits_s[phase.bound] / phase.latency_s)}"
 
 
 def _sent(one: ExchangeRecord) -> tuple[str, ...]:
@@ -265,33 +339,88 @@ def _sent(one: ExchangeRecord) -> tuple[str, ...]:
 
 
 def _row(one: Generation) -> tuple[str, ...]:
-    largest = UNKNOWN if one.largest_batch is None else str(one.largest_batch)
-    needed = format_quantity(one.memory.total_bytes, BYTES) + (" ✗" if one.fits is False else "")
+    return (
+        one.short + (" ✗" if one.fits is False else ""),
+        format_quantity(one.first_token_s, SECONDS),
+        seconds_text(one.token_s),
+        rate_text(one.tokens_per_s),
+        joules_text(one),
+        dollars_text(one),
+        one.bound,
+    )
+
+
+def seconds_text(seconds: float | None) -> str:
+    """A time for a reader, or a dash."""
+    return UNKNOWN if seconds is None else format_quantity(seconds, SECONDS)
+
+
+def rate_text(tokens_per_s: float | None) -> str:
+    """Tokens a second for a reader, without the unit, or a dash."""
+    return UNKNOWN if tokens_per_s is None else per_second(tokens_per_s).removesuffix("/s")
+
+
+def joules_text(one: Generation) -> str:
+    """Energy of a token for a reader, or a dash."""
+    return UNKNOWN if one.token_j is None else format_quantity(one.token_j, JOULES)
+
+
+def dollars_text(one: Generation) -> str:
+    """Cost of a million tokens for a reader, or a dash."""
+    return UNKNOWN if one.usd_per_million is None else f"{one.usd_per_million:.3g}"
+
+
+def _price(one: Generation) -> str:
+    """What a million tokens cost, and by which price."""
+    assert one.tariff is not None
+    what = "rent" if not one.tariff.pays_power else f"ownership over {one.tariff.years:g} years at full load"
+    price = one.tariff.kind.show(one.tariff.price)
+    return f"{dollars_text(one)} USD for 10⁶ tokens by {what} at {price}; {one.tariff.basis}"
+
+
+def _room(one: Generation) -> tuple[str, ...]:
+    capacity, needed = one.capacity_bytes, one.memory.total_bytes
     return (
         one.short,
-        format_quantity(one.first_token_s, SECONDS),
-        UNKNOWN if one.token_s is None else format_quantity(one.token_s, SECONDS),
-        per_second(one.tokens_per_s).removesuffix("/s"),
-        UNKNOWN if one.token_j is None else format_quantity(one.token_j, JOULES),
-        needed,
-        largest,
+        UNKNOWN if capacity is None else format_quantity(capacity, BYTES),
+        format_quantity(needed, BYTES) + (" ✗" if one.fits is False else ""),
+        UNKNOWN if capacity is None else percent(needed / capacity),
+        UNKNOWN if one.largest_batch is None else str(one.largest_batch),
+    )
+
+
+def _required(able: Sequence[Generation], wanted: Sequence[Requirement]) -> Grid:
+    """Each device against each requirement; one that lacks room meets none of them."""
+    rows, strong = [], []
+    for place, one in enumerate(able):
+        met = [each.met(one) for each in wanted]
+        signs = ({True: "✓", False: "✗", None: "?"}[found] for found in met)
+        values = (each.criterion.of(one) for each in wanted)
+        texts = (
+            UNKNOWN if value is None else each.criterion.shown(value)
+            for each, value in zip(wanted, values, strict=True)
+        )
+        meets = all(met) and one.fits is not False
+        strong += [place] * meets
+        cells = (f"{sign} {text}" for sign, text in zip(signs, texts, strict=True))
+        rows.append((one.short, *cells, "yes" if meets else "no, it does not fit" if one.fits is False else "no"))
+    return Grid(
+        "Requirements", Table(("device", *(each.text for each in wanted), "all"), tuple(rows)), "", tuple(strong)
     )
 
 
 def _bar(one: Generation) -> Bar:
     """The time of both phases. [s]"""
-    phases = {"prefill": one.first_token_s, "decode": one.total_s - one.first_token_s}
-    parts = tuple(Part(name, seconds, format_quantity(seconds, SECONDS)) for name, seconds in phases.items())
+    parts = tuple(Part(name, phase.latency_s, seconds_text(phase.latency_s)) for name, phase in one.phases)
     return Bar(one.short, parts, format_quantity(one.total_s, SECONDS))
 
 
 def _phases(one: Generation) -> Iterator[tuple[str, ...]]:
-    for name, found in (("prefill", one.prefill), ("decode", one.decode)):
-        if found:
-            kinds = found.shares if one.place.how.devices > 1 else ("compute", "memory", "launch")
-            shares = (percent(found.shares[by] / found.latency_s) for by in kinds)
-            seconds, efficiency = format_quantity(found.latency_s, SECONDS), percent(found.compute_efficiency)
-            yield one.short, name, seconds, *shares, efficiency, percent(found.bandwidth_efficiency)
+    for name, found in one.phases:
+        kinds = found.waits_s if one.place.how.devices > 1 else ("compute", "memory", "launch")
+        shares = (percent(found.waits_s[by] / found.latency_s) for by in kinds)
+        efficiency = percent(found.compute_efficiency)
+        yield one.short, name, seconds_text(found.latency_s), *shares, efficiency, percent(found.bandwidth_efficiency)
 
 
 def _memory(run: Run, record: GenerateRecord) -> Iterator[tuple[str, str, str]]:
@@ -301,5 +430,23 @@ def _memory(run: Run, record: GenerateRecord) -> Iterator[tuple[str, str, str]]:
     sequences = -(-run.batch // how.groups)
     cached = f"keys and values of {tokens} tokens of {counted(sequences, 'sequence')}"
     yield "cache", format_quantity(needed.cache_bytes, BYTES), cached
-    yield "activations", format_quantity(needed.activation_bytes, BYTES), "at most, with all prompts read at once"
+    prompts = counted(sequences_of(how, run.batch, run.together)[1], "prompt")
+    yield "activations", format_quantity(needed.activation_bytes, BYTES), f"at most, in a pass over {prompts}"
     yield "needed", format_quantity(needed.total_bytes, BYTES), ""
+
+
+MOST_KERNELS = 8
+"""Of each phase that are listed."""
+
+
+def _kernels(one: Candidate, run: Run) -> Grid:
+    rows = []
+    for phase, kernels in kernel_times(one, run).items():
+        whole = sum(kernels.values())
+        first = sorted(kernels.items(), key=lambda pair: -pair[1])
+        rows += [
+            (phase, name, seconds_text(seconds), percent(seconds / whole)) for name, seconds in first[:MOST_KERNELS]
+        ]
+        if rest := sum(seconds for _, seconds in first[MOST_KERNELS:]):
+            rows.append((phase, f"{len(first) - MOST_KERNELS} others", seconds_text(rest), percent(rest / whole)))
+    return Grid("Kernels", Table(("phase", "kernel", "time", "of the phase"), tuple(rows)), "of all layers and passes")

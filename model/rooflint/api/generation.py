@@ -1,18 +1,23 @@
-"""Language models that write tokens: the question of `rooflint compare --generate` as a function."""
+"""Language models that write tokens: the questions of `--generate` as a function."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rooflint.answers.generation import answer
+from rooflint.answers import generation as generation_answer
+from rooflint.answers import generation_sweep
 from rooflint.api.devices import Specs
 from rooflint.api.predictions import DEFAULT_LAUNCH, DEFAULT_PRECISION, Columns, all_hardware, context, setting
+from rooflint.base.errors import RooflintError
 from rooflint.hardware.device import Hardware
 from rooflint.hardware.names import system_named
 from rooflint.hardware.registry import Registry
 from rooflint.output.answer import Answer
-from rooflint.prediction import generation, parallel
+from rooflint.prediction import comparison, generation, parallel
+from rooflint.prediction.cost import CostTables
+from rooflint.prediction.cost import Place as Site
 from rooflint.prediction.predict import ROOFLINE, Setting
+from rooflint.prediction.run import Run
 from rooflint.workloads import load
 from rooflint.workloads.networks import PROMPT, network_named
 from rooflint.workloads.parallelism import Parallelism
@@ -20,32 +25,45 @@ from rooflint.workloads.parallelism import Parallelism
 
 @dataclass(frozen=True)
 class Generations:
-    """A run of a language model on several devices; `print(g)` is `rooflint compare --generate`."""
+    """Runs of a language model on several devices; `print(g)` is `rooflint compare --generate`, or `sweep`."""
 
-    run: generation.Run
-    setting: Setting
+    runs: tuple[Run, ...]
+    """One for each batch."""
+    settings: tuple[Setting, ...]
+    """One for each precision."""
     candidates: tuple[generation.Candidate, ...]
+    """Each device in each precision, with all runs, or with the reason why there are none."""
+    wanted: tuple[comparison.Requirement, ...] = ()
 
     @property
     def found(self) -> tuple[generation.Generation, ...]:
-        """Of the devices that can compute in that precision: first_token_s, token_s, tokens_per_s, memory, fits."""
-        return tuple(one.found for one in self.candidates if one.found)
+        """All that can run: first_token_s, token_s, tokens_per_s_of_device, usd_per_million, memory, fits and more."""
+        return tuple(run for one in self.candidates for run in one.runs)
+
+    @property
+    def pareto(self) -> tuple[generation.Generation, ...]:
+        """Of those that fit and keep what is required, the best in tokens/s of a device and of a user."""
+        return generation.pareto(run for one in self.candidates for run in one.able(self.wanted))
 
     @property
     def columns(self) -> Columns:
-        """One row a device, in SI base units."""
+        """One row a device, precision and batch, in SI base units."""
         return Columns.of(self.answer().listing)
 
-    def answer(self) -> Answer:
-        """What `rooflint compare --generate` prints of it."""
-        return answer(self.run, self.candidates, self.setting)
+    def answer(self, *, kernels: bool = False) -> Answer:
+        """What `rooflint compare --generate` prints of one run, and `rooflint sweep --generate` of several."""
+        if len(self.runs) == len(self.settings) == len({one.place.how for one in self.candidates}) == 1:
+            return generation_answer.answer(
+                self.runs[0], self.candidates, self.settings[0], self.wanted, kernels=kernels
+            )
+        return generation_sweep.answer(self.runs, self.candidates, self.wanted)
 
     def __str__(self) -> str:
         return str(self.answer())
 
     def __repr__(self) -> str:
-        names = ", ".join(one.label for one in self.candidates)
-        return f"<Generations of {self.run.network.name} on {names}>"
+        names = ", ".join(dict.fromkeys(one.label for one in self.candidates))
+        return f"<Generations of {self.runs[0].network.name} on {names}>"
 
     def _repr_html_(self) -> str:
         return self.answer()._repr_html_()
@@ -57,17 +75,20 @@ def generate(
     *,
     prompt: int | None = None,
     generate: int = 256,
-    precision: str = DEFAULT_PRECISION,
-    batch: int = 1,
+    precision: str | Sequence[str] = DEFAULT_PRECISION,
+    batch: int | Sequence[int] = 1,
     storage: str | None = None,
     fuse: bool = False,
     launch: str = DEFAULT_LAUNCH,
     fidelity: str = ROOFLINE,
     cached: bool = True,
     at: str = "",
-    tp: int = 1,
+    tp: int | Sequence[int] = 1,
     pp: int = 1,
     ep: int = 1,
+    require: str = "",
+    memory_share: float = 1.0,
+    site: Site | None = None,
     specs: Specs = None,
 ) -> Generations:
     """A language model that reads prompts and writes tokens, on several devices, by default one of each kind.
@@ -77,30 +98,40 @@ def generate(
         on: devices, or their names.
         prompt: tokens of each prompt; 2048 by default, or fewer where the context is shorter.
         generate: tokens to write for each sequence.
-        precision: of the arithmetic, or a policy such as `w4a16`.
-        batch: sequences that run together.
+        precision: of the arithmetic, or a policy such as `w4a16`; or several.
+        batch: sequences that run together, or several numbers of them.
         storage: precision of what is moved and kept; that of the arithmetic if None.
         fuse: run element-wise ops in the kernels of their producers.
         launch: how kernels are launched, as for `predict`.
         fidelity: whose times, as for `predict`.
         cached: as for `predict`.
         at: operating point, such as `30w`.
-        tp: devices that share each product; `on` then names systems (`hgx-h100`), or devices of which one system is
-            known.
+        tp: devices that share each product, or several numbers of them; `on` then names systems (`hgx-h100`), or
+            devices of which one system is known.
         pp: stages, each with some of the layers; they may be in several systems.
         ep: devices that share the experts, a multiple of `tp`.
+        require: bounds such as `first-token<500ms,per-token<20ms`; also throughput, user, energy, memory.
+        memory_share: of the memory, that may be used.
+        site: whose electricity and PUE, and for how many years, where a device is bought and not rented.
         specs: folders of specs, in front of the packaged ones.
 
     A device that cannot compute in that precision stays, with the reason.
     Raises RooflintError for unknown names, and for more tokens than the network has a context for.
     """
-    chosen = setting(precision, storage, fuse, launch, fidelity, cached)
+    names = [precision] if isinstance(precision, str) else list(precision)
+    settings = tuple(setting(name, storage, fuse, launch, fidelity, cached) for name in dict.fromkeys(names))
+    batches = sorted({batch} if isinstance(batch, int) else set(batch))
+    if not settings or not batches:
+        raise RooflintError("want at least one precision and one batch, found none")
     known, energies = context(specs)
     net = load.configured_network(str(source), known.roots) or network_named(str(source), known.roots)
     tokens = prompt or min(PROMPT, max(net.transformer.context - generate, 1))
-    run = generation.Run(net, batch, tokens, generate)
-    places = list(_places(known, on, at, Parallelism(tp, pp, ep)))
-    return Generations(run, chosen, generation.generate(places, run, energies, chosen))
+    runs = tuple(Run(net, size, tokens, generate) for size in batches)
+    wanted = comparison.requirements(require, generation.RUN_CRITERIA, generation.RUN_EXAMPLE)
+    hows = [Parallelism(size, pp, ep) for size in ([tp] if isinstance(tp, int) else sorted(set(tp)))]
+    places = [one for how in hows for one in _places(known, on, at, how)]
+    found = generation.sweep(places, runs, energies, settings, CostTables.of(known), site, memory_share)
+    return Generations(runs, settings, found, wanted)
 
 
 def _places(

@@ -3,14 +3,15 @@
 What only one of them needs is imported when it runs.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from rooflint.answers.compare import MAPPED
+import rooflint
+from rooflint.answers.compare import MAPPED, Question
 from rooflint.answers.insights import METRICS
 from rooflint.api import predictions as api
 from rooflint.api.devices import registry
@@ -19,7 +20,6 @@ from rooflint.cli import options
 from rooflint.cli.options import DeviceName, Specs, batch_of, batches_of, shapes_of
 from rooflint.hardware.device import Hardware
 from rooflint.hardware.names import select_device, select_devices
-from rooflint.output.answer import Answer
 from rooflint.output.deliver import deliver
 from rooflint.prediction.comparison import WINS, Comparison, Contender, contend, requirements
 from rooflint.prediction.sweep import BATCHES, sweep
@@ -50,6 +50,8 @@ def analyze_command(
     prompt: options.Prompt = None,
     past: options.Past = 0,
     generate: options.Generate = None,
+    require: Annotated[str, typer.Option(help="With --generate: bounds, such as first-token<500ms.")] = "",
+    memory_share: options.MemoryShare = 1.0,
     tp: options.Tensor = 1,
     pp: options.Pipeline = 1,
     ep: options.Expert = 1,
@@ -58,18 +60,19 @@ def analyze_command(
     specs: Specs = None,
 ) -> None:
     """Show time, units, energy, memory, cost and carbon of a network on a device, down to each kernel."""
-    if generate:
-        _refuse_beside_generate({"input": shape, "past": past})
-        spread = {"tp": tp, "pp": pp, "ep": ep}
-        written = _generated(
-            network, [device], prompt=prompt, generate=generate, precision=precision, batch=batch or 1,
-            storage=storage, fuse=fuse, launch=launch, fidelity=fidelity, cached=cached, at=at, specs=specs, **spread,
-        )  # fmt: skip
-        deliver(written, form, output)
-        return
-    _want_generate({"tp": tp, "pp": pp, "ep": ep})
     from rooflint.prediction.cost import CostTables, Place, cost_of  # noqa: PLC0415
 
+    if generate:
+        _refuse_beside_generate({"input": shape, "past": past, "load": load != 1, "region": region != "world"})
+        written = rooflint.generate(
+            network, [device], prompt=prompt, generate=generate, precision=precision, batch=batch or 1,
+            storage=storage, fuse=fuse, launch=launch, fidelity=fidelity, cached=cached, at=at, require=require,
+            memory_share=memory_share, site=Place(region, electricity, pue, years, load), tp=tp, pp=pp, ep=ep,
+            specs=specs,
+        )  # fmt: skip
+        deliver(written.answer(kernels=True), form, output)
+        return
+    _want_generate({"require": require, "memory-share": memory_share != 1, "tp": tp > 1, "pp": pp > 1, "ep": ep > 1})
     sizes = shapes_of(shape)
     work = api.network(network, shape=sizes, prompt=prompt, past=past, specs=specs)
     together = batch_of(batch, sizes, work.batch if work.fixed_batch else 1)
@@ -95,7 +98,13 @@ class Level(StrEnum):
 
 
 Detail = Annotated[Level, typer.Option("--level", "-l", help="Level of detail: per device, or per kernel.")]
-Require = Annotated[str, typer.Option(help="Bounds, such as energy<100mJ,latency<50ms,memory<512MB,power<15W.")]
+Require = Annotated[
+    str,
+    typer.Option(
+        help="Bounds, such as energy<100mJ,latency<50ms,memory<512MB,power<15W; with --generate such as "
+        "first-token<500ms,per-token<20ms."
+    ),
+]
 Explain = Annotated[
     tuple[str, str] | None, typer.Option(help="Two of the devices: why the second differs from the first.")
 ]
@@ -127,6 +136,7 @@ def compare_command(
     prompt: options.Prompt = None,
     past: options.Past = 0,
     generate: options.Generate = None,
+    memory_share: options.MemoryShare = 1.0,
     tp: options.Tensor = 1,
     pp: options.Pipeline = 1,
     ep: options.Expert = 1,
@@ -138,15 +148,15 @@ def compare_command(
     _check(level, metric, sort)
     if generate:
         one_phase = {"input": shape, "past": past, "level": level != Level.summary, "sort": sort, "top": top}
-        _refuse_beside_generate(one_phase | {"baseline": baseline, "require": require, "explain": explain})
-        spread = {"tp": tp, "pp": pp, "ep": ep}
-        written = _generated(
+        _refuse_beside_generate(one_phase | {"baseline": baseline, "explain": explain})
+        written = rooflint.generate(
             network, hardware, prompt=prompt, generate=generate, precision=precision, batch=batch or 1,
-            storage=storage, fuse=fuse, launch=launch, fidelity=fidelity, cached=cached, at=at, specs=specs, **spread,
+            storage=storage, fuse=fuse, launch=launch, fidelity=fidelity, cached=cached, at=at, require=require,
+            memory_share=memory_share, tp=tp, pp=pp, ep=ep, specs=specs,
         )  # fmt: skip
-        deliver(written, form, output)
+        deliver(written.answer(), form, output)
         return
-    _want_generate({"tp": tp, "pp": pp, "ep": ep})
+    _want_generate({"memory-share": memory_share != 1, "tp": tp > 1, "pp": pp > 1, "ep": ep > 1})
     sizes = shapes_of(shape)
     work = api.network(network, shape=sizes, prompt=prompt, past=past, specs=specs)
     together = batch_of(batch, sizes, work.batch if work.fixed_batch else 1)
@@ -157,37 +167,39 @@ def compare_command(
     if sort or top:
         found = found.sorted_by(sort or "energy", top)
 
-    def named(name: str) -> Contender:
-        return _named(found, select_devices(registry(specs), [name], at), name)
-
-    question = replace(
-        found.question,
-        level=level.value,
-        baseline=named(baseline) if baseline else None,
-        wanted=requirements(require),
-        explained=(named(explain[0]), named(explain[1])) if explain else None,
-        metric=metric,
-    )
+    question = _question(found, lambda name: select_devices(registry(specs), [name], at), baseline, explain)
+    question = replace(question, level=level.value, wanted=requirements(require), metric=metric)
     deliver(found.answer(question), form, output)
 
 
-def _generated(network: str, hardware: Sequence[str] | None, **options: Any) -> Answer:
-    """The answer to --generate."""
-    from rooflint.api.generation import generate  # noqa: PLC0415  # other questions do without
+def _question(
+    found: api.Comparison,
+    devices: Callable[[str], list[Hardware]],
+    baseline: str,
+    explained: tuple[str, str] | None,
+) -> Question:
+    """What is asked of contenders by name. Raises RooflintError for one that is not compared."""
 
-    return generate(network, hardware, **options).answer()
+    def named(name: str) -> Contender:
+        return _named(found, devices(name), name)
 
-
-def _want_generate(given: Mapping[str, int]) -> None:
-    for option, count in given.items():
-        if count > 1:
-            raise RooflintError(f"--{option}: want --generate beside it, such as --generate 256; found none")
+    return replace(
+        found.question,
+        baseline=named(baseline) if baseline else None,
+        explained=(named(explained[0]), named(explained[1])) if explained else None,
+    )
 
 
 def _refuse_beside_generate(given: Mapping[str, object]) -> None:
     for option, value in given.items():
         if value:
             raise RooflintError(f"--{option}: want it without --generate, whose answer has both phases")
+
+
+def _want_generate(given: Mapping[str, object]) -> None:
+    for option, value in given.items():
+        if value:
+            raise RooflintError(f"--{option}: want --generate beside it, such as --generate 256; found none")
 
 
 def _check(level: Level, metric: str, sort: str) -> None:
@@ -250,9 +262,11 @@ def models_command(
 def sweep_command(
     network: options.Network,
     hardware: options.Devices = None,
-    batches: Annotated[str, typer.Option(help="Batches with commas, such as 1,8,64.")] = ",".join(map(str, BATCHES)),
+    batches: Annotated[
+        str, typer.Option("--batches", "--batch", "-b", help="Batches with commas, such as 1,8,64; 1:64 doubles.")
+    ] = ",".join(map(str, BATCHES)),
     precision: Annotated[
-        str, typer.Option("--precision", "-p", help="Precisions with commas (case-insensitive).")
+        str, typer.Option("--precision", "-p", help="Precisions or policies with commas (case-insensitive).")
     ] = "bf16",
     storage: options.Storage = "",
     at: options.Mode = "",
@@ -264,6 +278,11 @@ def sweep_command(
     shape: options.Shape = None,
     prompt: options.Prompt = None,
     past: options.Past = 0,
+    generate: options.Generate = None,
+    memory_share: options.MemoryShare = 1.0,
+    tp: options.Tensors = "1",
+    pp: options.Pipeline = 1,
+    ep: options.Expert = 1,
     form: options.Format = "",
     output: options.Output = None,
     specs: Specs = None,
@@ -271,16 +290,24 @@ def sweep_command(
     """Sweep batches: latency, throughput and energy, the best batch, and where one device overtakes another."""
     from rooflint.answers.sweep import sweep_answer  # noqa: PLC0415
 
-    settings = [
-        api.setting(name.strip(), storage, fuse, launch, fidelity, cached)
-        for name in precision.split(",")
-        if name.strip()
-    ]
+    names = [name.strip() for name in precision.split(",") if name.strip()]
+    sizes_of_batch = batches_of(batches, "--batches")
+    if generate:
+        _refuse_beside_generate({"input": shape, "past": past})
+        written = rooflint.generate(
+            network, hardware, prompt=prompt, generate=generate, precision=names, batch=sizes_of_batch, storage=storage,
+            fuse=fuse, launch=launch, fidelity=fidelity, cached=cached, at=at, require=require,
+            memory_share=memory_share, tp=batches_of(tp, "--tp"), pp=pp, ep=ep, specs=specs,
+        )  # fmt: skip
+        deliver(written.answer(), form, output)
+        return
+    _want_generate({"memory-share": memory_share != 1, "tp": tp != "1", "pp": pp > 1, "ep": ep > 1})
+    settings = [api.setting(name, storage, fuse, launch, fidelity, cached) for name in names]
     wanted = requirements(require)
     known, energies = api.context(specs)
     sizes = shapes_of(shape)
     if batch_of(None, sizes) > 1:
         raise RooflintError(f"--input: want a first size of 1 beside --batches, found {sizes[0][0]}")
     work = api.network(network, shape=sizes, prompt=prompt, past=past, specs=specs).at_batch(1)
-    found = sweep(select_devices(known, hardware, at), work, energies, settings, batches_of(batches, "--batches"))
+    found = sweep(select_devices(known, hardware, at), work, energies, settings, sizes_of_batch)
     deliver(sweep_answer(work, found, wanted), form, output)

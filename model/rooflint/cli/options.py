@@ -79,6 +79,18 @@ Tensor = Annotated[
 ]
 Pipeline = Annotated[int, typer.Option("--pp", help="Stages, each with some of the layers.", min=1)]
 Expert = Annotated[int, typer.Option("--ep", help="Devices that share the experts, a multiple of --tp.", min=1)]
+Tensors = Annotated[
+    str, typer.Option("--tp", help="Devices of a system that share each product, with commas, beside --generate.")
+]
+MemoryShare = Annotated[
+    float,
+    typer.Option(
+        "--memory-share",
+        help="With --generate: share of the memory that the run may use; vLLM takes 0.9 by default.",
+        min=0.01,
+        max=1.0,
+    ),
+]
 Shape = Annotated[
     list[str] | None,
     typer.Option("--input", help="Shape of the input, batch first, such as 1,3,224,224; once for each of several."),
@@ -111,11 +123,19 @@ def batch_of(batch: int | None, shapes: Sequence[Sequence[int]], own: int = 1) -
 
 
 def batches_of(text: str, option: str) -> list[int]:
-    """`1,8,64` as batches. Raises RooflintError, which names the option."""
+    """`1,8,64` as batches, and `1:256` as 1 doubled until 256. Raises RooflintError, which names the option."""
     try:
-        found = [int(word) for word in text.split(",")]
-    except ValueError:
+        found = [size for word in text.split(",") for size in _batches(*map(int, word.split(":")))]
+    except (TypeError, ValueError):
         found = []
     if not found or min(found) < 1:
-        raise RooflintError(f"{option}: want whole numbers with commas, such as 1,8,64, found '{text}'")
+        raise RooflintError(f"{option}: want whole numbers with commas, such as 1,8,64, or 1:64, found '{text}'")
     return found
+
+
+def _batches(first: int, last: int | None = None) -> list[int]:
+    """One batch, or the first one doubled until the last."""
+    if last is None or first < 1:
+        return [first]
+    doubled = (first * 2**power for power in range(max(last // first, 1).bit_length()))
+    return sorted({*(size for size in doubled if size < last), last}) if last >= first else []

@@ -36,15 +36,15 @@ class CriterionError(RooflintError):
 
 @dataclass(frozen=True)
 class Criterion:
-    """One quantity of a prediction."""
+    """One quantity of a prediction, or of a generation."""
 
     name: str
     dimension: units.Dimension
-    value: Callable[[Prediction], float]
+    value: Callable[[Any], float]
     """In base units. Raises NotKnownError."""
     less_is_better: bool = True
 
-    def of(self, prediction: Prediction) -> float | None:
+    def of(self, prediction: object) -> float | None:
         """The value, or None where it is not known. In base units."""
         try:
             return self.value(prediction)
@@ -90,7 +90,7 @@ def per_second(value: float) -> str:
     return f"{value:,.0f}/s" if value >= 999.95 else f"{value:.4g}/s"
 
 
-_REQUIREMENT = re.compile(r"\s*(?P<name>[a-z]+)\s*(?P<sign>[<>]=?)\s*(?P<number>[0-9.eE+-]+)\s*(?P<unit>\S*)\s*")
+_REQUIREMENT = re.compile(r"\s*(?P<name>[a-z][a-z-]*)\s*(?P<sign>[<>]=?)\s*(?P<number>[0-9.eE+-]+)\s*(?P<unit>\S*)\s*")
 _EXAMPLE = "energy<100mJ,latency<50ms,memory<512MB,power<15W"
 
 
@@ -105,7 +105,7 @@ class Requirement:
     """In base units."""
     text: str
 
-    def met(self, prediction: Prediction) -> bool | None:
+    def met(self, prediction: object) -> bool | None:
         """Whether it holds; None where the quantity is not known."""
         value = self.criterion.of(prediction)
         return None if value is None else bool(HOLDS[self.sign](value, self.limit))
@@ -116,21 +116,23 @@ HOLDS: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType(
 )
 
 
-def requirements(text: str) -> tuple[Requirement, ...]:
+def requirements(
+    text: str, criteria: Mapping[str, Criterion] = CRITERIA, example: str = _EXAMPLE
+) -> tuple[Requirement, ...]:
     """Bounds such as `energy<100mJ,latency<50ms`; energy is of one inference. Raises CriterionError."""
-    return tuple(_requirement(part) for part in text.split(",") if part.strip())
+    return tuple(_requirement(part, criteria, example) for part in text.split(",") if part.strip())
 
 
-def _requirement(text: str) -> Requirement:
+def _requirement(text: str, criteria: Mapping[str, Criterion], example: str) -> Requirement:
     found = _REQUIREMENT.fullmatch(text)
-    if found is None or found["name"] not in CRITERIA:
-        raise CriterionError(f"'{text.strip()}': want {', '.join(CRITERIA)} with a bound, such as {_EXAMPLE}")
-    criterion = CRITERIA[found["name"]]
-    limit = _limit(criterion, found["number"], found["unit"], text)
+    if found is None or found["name"] not in criteria:
+        raise CriterionError(f"'{text.strip()}': want {', '.join(criteria)} with a bound, such as {example}")
+    criterion = criteria[found["name"]]
+    limit = _limit(criterion, found["number"], found["unit"], text, example)
     return Requirement(criterion, found["sign"], limit, text.strip())
 
 
-def _limit(criterion: Criterion, number: str, unit: str, text: str) -> float:
+def _limit(criterion: Criterion, number: str, unit: str, text: str, example: str) -> float:
     """A bound in base units; a throughput may leave its unit out."""
     written = {"": "1/s", "/s": "1/s"}.get(unit, unit) if criterion.dimension == units.HERTZ else unit
     try:
@@ -139,7 +141,7 @@ def _limit(criterion: Criterion, number: str, unit: str, text: str) -> float:
         raise CriterionError(f"'{text.strip()}': {error}") from error
     if quantity.dimension != criterion.dimension or quantity.value <= 0:
         raise CriterionError(
-            f"'{text.strip()}': '{number}{unit}' is not a bound on {criterion.name}; want one as in {_EXAMPLE}"
+            f"'{text.strip()}': '{number}{unit}' is not a bound on {criterion.name}; want one as in {example}"
         )
     return quantity.value
 

@@ -175,6 +175,11 @@ class Tariff:
         what = "rent" if self.kind == RENT else f"ownership over {self.years:g} years at full load"
         return f"{what} of 10⁶ inferences"
 
+    @property
+    def pays_power(self) -> bool:
+        """Whether electricity is paid beside the price, as by an owner."""
+        return self.kind != RENT
+
     def usd_per_million(self, price: Numbers, throughput_per_s: Numbers, power_w: Numbers) -> Numbers:
         """Cost of a million inferences at a price in the unit of this tariff's. [USD]"""
         if self.kind == RENT:

@@ -1,121 +1,77 @@
-"""Generation: a language model that reads prompts and then writes tokens one by one, on one device or several.
+"""Generation: a language model that reads prompts and then writes tokens, on one device or several.
 
-All prompts of a batch are read at once (prefill), which gives the first token of each; then every pass writes one more
+All prompts of a batch are read first (prefill), which gives the first token of each; then every pass writes one more
 token of each (decode), on a cache that grows. docs/method-networks.md has the definitions.
+
+    runs = [Run(llama, batch, 2048, 256) for batch in (1, 8, 64)]
+    sweep([Place(h100), Place(mi300x)], runs, energies, [Setting("w4a16")])
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from functools import cached_property
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import NamedTuple, Self
 
-from rooflint.base.precision import tensor_bytes
+import numpy as np
+from numpy.typing import NDArray
+
+from rooflint.base import units
+from rooflint.base.memo import memoised
+from rooflint.cost.tables import NoPriceError
 from rooflint.energy.model import Energies
-from rooflint.prediction.comparison import Contender, contend
-from rooflint.prediction.parallel import Phase, Place, Split, kept_wide, message_bytes, passes, sent_bytes
-from rooflint.prediction.predict import Setting
-from rooflint.workloads.configuration import Transformer
-from rooflint.workloads.footprint import Footprint, footprint
-from rooflint.workloads.networks import Network
-from rooflint.workloads.parallelism import Parallelism, shard, stage
-from rooflint.workloads.transformer import Step, decode_steps, table
-from rooflint.workloads.workload import Workload, WorkloadError
+from rooflint.prediction.comparison import Contender, Criterion, Requirement, contend
+from rooflint.prediction.cost import CostTables, Tariff, tariff
+from rooflint.prediction.cost import Place as Site
+from rooflint.prediction.parallel import (
+    NETWORK,
+    Pass,
+    Place,
+    Split,
+    message_bytes,
+    passes,
+    sent_bytes,
+)
+from rooflint.prediction.pareto import non_dominated
+from rooflint.prediction.predict import NotKnownError, Prediction, Setting
+from rooflint.prediction.run import ALONE, Memory, Run
+from rooflint.workloads.parallelism import Parallelism
+from rooflint.workloads.stack import Stack, stacked
+from rooflint.workloads.transformer import Step
+from rooflint.workloads.workload import Workload
 
 
 @dataclass(frozen=True)
-class Run:
-    """What is generated."""
+class Phase:
+    """Prefill or decode: all of its passes."""
 
-    network: Network
-    batch: int
-    prompt: int
-    """Tokens of each prompt."""
-    generate: int
-    """Tokens that are written for each."""
+    latency_s: float
+    waits_s: Mapping[str, float]
+    """What the latency waits for; the parts add up to it."""
+    energy_j: float | None
+    """None where it is not known, or a term is missing."""
+    ops: float
+    """Of all devices, and so are bytes and energy."""
+    bytes_moved: float
+    compute_efficiency: float
+    bandwidth_efficiency: float
 
-    def __post_init__(self) -> None:
-        """Raises WorkloadError for less than one token or sequence, and for more tokens than the context."""
-        for name in ("batch", "prompt", "generate"):
-            if getattr(self, name) < 1:
-                raise WorkloadError(f"{name}: want 1 or more, found {getattr(self, name)}")
-        if self.network.transformer.encoder:
-            raise WorkloadError(f"{self.network.name}: is an encoder, which writes no tokens; want no --generate")
-        context = self.network.transformer.context
-        if self.prompt + self.generate > context:
-            raise WorkloadError(
-                f"{self.network.name}: want a prompt and new tokens within its context of {context}, "
-                f"found {self.prompt} + {self.generate}"
-            )
-
-    @cached_property
-    def prefill(self) -> Workload:
-        """All prompts."""
-        return table(self.network.transformer, self.batch, self.prompt)
-
-    @cached_property
-    def decode(self) -> Workload | None:
-        """All passes after the first token; None where no other is written."""
-        if self.generate == 1:
-            return None
-        return table(self.network.transformer, self.batch, 1, decode_steps(self.prompt, self.generate - 1))
-
-    @cached_property
-    def _footprints(self) -> tuple[Footprint, ...]:
-        """Of the prompts and of the last pass, each of one sequence."""
-        return self._footprints_of(self.network.transformer)
-
-    def _footprints_of(self, net: Transformer) -> tuple[Footprint, ...]:
-        last = self.prompt + self.generate - 2
-        passes = [table(net, 1, self.prompt)]
-        passes += [table(net, 1, 1, [Step(last)])] if self.generate > 1 else []
-        return tuple(map(footprint, passes))
-
-    def memory(self, storage: str, how: Parallelism | None = None) -> "Memory":
-        """What must be there at once, on each of the devices."""
-        how = how or Parallelism()
-        groups, net = how.groups, self.network.transformer
-        alone = how.devices == 1
-        found = self._footprints if alone else self._footprints_of(stage(shard(net, how), how))
-        activations = max(one.peak_activation_bytes(storage) for one in found)
-        cache = max(one.cache_bytes(storage) for one in found)
-        weights = found[0].weight_bytes(storage)
-        if how.pp > 1 and not net.tied:  # the first stage has the embedding, the last one the head
-            weights -= float(tensor_bytes(-(-net.embedding_parameters // how.tp), kept_wide(storage)))
-        of_group = -(-self.batch // groups)
-        return Memory(weights, cache, activations / min(of_group, how.pp), of_group, groups)
-
-
-@dataclass(frozen=True)
-class Memory:
-    """Bytes that a run needs: weights once, the rest for each sequence."""
-
-    weight_bytes: float
-    cache_of_one_bytes: float
-    activations_of_one_bytes: float
-    batch: int
-    """Of the devices that have the same sequences."""
-    groups: int = 1
-    """Groups of devices, each with sequences of its own."""
+    @classmethod
+    def of(cls, found: Pass, times: float = 1.0) -> Self:
+        """Of passes on several devices, so many times."""
+        return cls(
+            times * found.latency_s,
+            {name: times * seconds for name, seconds in found.shares.items()},
+            times * found.energy_j if found.complete else None,
+            times * found.ops,
+            times * found.bytes_moved,
+            found.compute_efficiency,
+            found.bandwidth_efficiency,
+        )
 
     @property
-    def cache_bytes(self) -> float:
-        """Keys and values of all tokens but the last one, of all sequences. [B]"""
-        return self.batch * self.cache_of_one_bytes
-
-    @property
-    def activation_bytes(self) -> float:
-        """The most activations at once. [B]"""
-        return self.batch * self.activations_of_one_bytes
-
-    @property
-    def total_bytes(self) -> float:
-        """All of it. [B]"""
-        return self.weight_bytes + self.cache_bytes + self.activation_bytes
-
-    def largest_batch(self, capacity_bytes: float) -> int:
-        """Sequences for which there is room; 0 where there is none for one."""
-        each = self.cache_of_one_bytes + self.activations_of_one_bytes
-        return self.groups * max(int((capacity_bytes - self.weight_bytes) // each), 0)
+    def bound(self) -> str:
+        """What most of the latency waits for."""
+        return max(self.waits_s, key=lambda name: self.waits_s[name])
 
 
 @dataclass(frozen=True)
@@ -123,9 +79,17 @@ class Generation:
     """A run on one device, or on several that share the network."""
 
     run: Run
+    setting: Setting
+    place: Place
+    """Where it runs."""
     prefill: Phase
     decode: Phase | None
     memory: Memory
+    """Of each device."""
+    capacity_bytes: float | None
+    """Of each device, as far as the run may use it; None where it is not known."""
+    tariff: Tariff | None = None
+    """Of one device; None where no price is known."""
 
     @property
     def short(self) -> str:
@@ -133,9 +97,20 @@ class Generation:
         return self.place.short
 
     @property
-    def place(self) -> Place:
-        """Where it runs."""
-        return self.prefill.place
+    def label(self) -> str:
+        """`nvidia/t4`, `8 × nvidia/h100-sxm5-80gb`"""
+        return self.place.label
+
+    @property
+    def name(self) -> str:
+        """`h100-sxm5-80gb w4a16`"""
+        return f"{self.short} {self.setting.compute}"
+
+    @property
+    def phases(self) -> tuple[tuple[str, Phase], ...]:
+        """Those that there are, by name."""
+        found = (("prefill", self.prefill), ("decode", self.decode))
+        return tuple((name, phase) for name, phase in found if phase)
 
     @property
     def first_token_s(self) -> float:
@@ -143,14 +118,9 @@ class Generation:
         return self.prefill.latency_s
 
     @property
-    def steps(self) -> int:
-        """Passes of decode."""
-        return self.run.generate - 1
-
-    @property
     def token_s(self) -> float | None:
         """Time per output token: the mean pass of decode; None where there is none. [s]"""
-        return self.decode.latency_s / self.steps if self.decode else None
+        return self.decode.latency_s / self.run.steps if self.decode else None
 
     @property
     def total_s(self) -> float:
@@ -158,9 +128,14 @@ class Generation:
         return self.first_token_s + (self.decode.latency_s if self.decode else 0.0)
 
     @property
+    def tokens(self) -> int:
+        """Written, of all sequences."""
+        return self.run.batch * self.run.generate
+
+    @property
     def tokens_per_s(self) -> float:
         """Tokens written over the whole time, of all sequences. [1/s]"""
-        return self.run.batch * self.run.generate / self.total_s
+        return self.tokens / self.total_s
 
     @property
     def tokens_per_s_of_device(self) -> float:
@@ -173,43 +148,79 @@ class Generation:
         return 1 / self.token_s if self.token_s else None
 
     @property
+    def waits_s(self) -> Mapping[str, float]:
+        """What the whole run waits for. [s]"""
+        names = dict.fromkeys(name for _, phase in self.phases for name in phase.waits_s)
+        return {name: sum(phase.waits_s.get(name, 0.0) for _, phase in self.phases) for name in names}
+
+    @property
+    def bound(self) -> str:
+        """What most of the whole run waits for."""
+        return max(self.waits_s, key=lambda name: self.waits_s[name])
+
+    @property
     def energy_j(self) -> float | None:
-        """Of the whole run and of all devices; None where it is not known of a phase, or a term is missing. [J]"""
-        phases = [one for one in (self.prefill, self.decode) if one]
-        return sum(one.energy_j for one in phases) if all(one.complete for one in phases) else None
+        """Of the whole run; None where it is not known of a phase, or a term is missing. [J]"""
+        known = [phase.energy_j for _, phase in self.phases]
+        return None if None in known else sum(energy for energy in known if energy is not None)
 
     @property
     def token_j(self) -> float | None:
-        """Energy of a token that is written, its share of the prompt included. [J]"""
-        energy = self.energy_j
-        return None if energy is None else energy / (self.run.batch * self.run.generate)
+        """Energy of a token that is written, its share of the prompt included; also MJ of a million. [J]"""
+        return None if self.energy_j is None else self.energy_j / self.tokens
 
     @property
-    def capacity_bytes(self) -> float | None:
-        """Of the main memory; None where it is not known. [B]"""
-        memory = self.prefill.hardware.main_memory()
-        return memory.capacity_bytes if "capacity" in memory.facts else None
+    def usd_per_million(self) -> float | None:
+        """Cost of a million tokens that are written; None without a price, or a power where that is paid. [USD]"""
+        if self.tariff is None or (self.tariff.pays_power and self.energy_j is None):
+            return None
+        power_w = (self.energy_j or 0.0) / self.total_s / self.place.how.devices
+        return float(self.tariff.usd_per_million(self.tariff.price, self.tokens_per_s_of_device, power_w))
 
     @property
     def fits(self) -> bool | None:
         """Whether the memory has room for weights, cache and activations; None where its capacity is not known."""
-        capacity = self.capacity_bytes
-        return None if capacity is None else self.memory.total_bytes <= capacity
+        return None if self.capacity_bytes is None else self.memory.total_bytes <= self.capacity_bytes
 
     @property
     def largest_batch(self) -> int | None:
         """The most sequences for which there is room; None where the capacity is not known."""
-        capacity = self.capacity_bytes
-        return None if capacity is None else self.memory.largest_batch(capacity)
+        return None if self.capacity_bytes is None else self.memory.largest_batch(self.capacity_bytes)
+
+
+def _known(value: float | None) -> float:
+    if value is None:
+        raise NotKnownError("it is not known")
+    return value
+
+
+RUN_CRITERIA: Mapping[str, Criterion] = MappingProxyType(
+    {
+        one.name: one
+        for one in (
+            Criterion("first-token", units.SECONDS, lambda found: found.first_token_s),
+            Criterion("per-token", units.SECONDS, lambda found: _known(found.token_s)),
+            Criterion("throughput", units.HERTZ, lambda found: found.tokens_per_s_of_device, less_is_better=False),
+            Criterion("user", units.HERTZ, lambda found: _known(found.tokens_per_s_of_user), less_is_better=False),
+            Criterion("energy", units.JOULES, lambda found: _known(found.token_j)),
+            Criterion("memory", units.BYTES, lambda found: found.memory.total_bytes),
+        )
+    }
+)
+"""Throughput of a device and of a user in tokens; energy of a token."""
+
+RUN_EXAMPLE = "first-token<500ms,per-token<20ms"
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A device with its run, or with the reason why it cannot run it."""
+    """A target with its runs, or with the reason why it cannot run them."""
 
-    prefill: Contender
-    found: Generation | None
+    contender: Contender
+    """One of the devices with a prediction of passes, or with the reason why there is none."""
+    setting: Setting
     place: Place
+    runs: tuple[Generation, ...] = ()
 
     @property
     def label(self) -> str:
@@ -221,13 +232,186 @@ class Candidate:
         """The label without its vendor."""
         return self.place.short
 
+    @property
+    def found(self) -> Generation | None:
+        """The only run, or the first."""
+        return self.runs[0] if self.runs else None
 
-def generate(places: Iterable[Place], run: Run, energies: Energies, setting: Setting) -> tuple[Candidate, ...]:
+    def able(self, wanted: Sequence[Requirement] = ()) -> tuple[Generation, ...]:
+        """Runs that are not known to lack room and that keep all requirements."""
+        return tuple(one for one in self.runs if one.fits is not False and all(each.met(one) for each in wanted))
+
+    def best(self, wanted: Sequence[Requirement] = ()) -> Generation | None:
+        """Of these, the one with the most tokens/s for each device."""
+        return max(self.able(wanted), key=lambda one: one.tokens_per_s_of_device, default=None)
+
+
+def generate(
+    places: Iterable[Place],
+    run: Run,
+    energies: Energies,
+    setting: Setting,
+    costs: CostTables | None = None,
+    site: Site | None = None,
+    memory_share: float = 1.0,
+) -> tuple[Candidate, ...]:
     """The run on each place. A device that cannot compute in that precision is kept with its reason.
 
     Raises WorkloadError for what cannot be divided.
     """
-    return tuple(_on(place, run, energies, setting) for place in places)
+    return sweep(places, [run], energies, [setting], costs, site, memory_share)
+
+
+def sweep(
+    places: Iterable[Place],
+    runs: Sequence[Run],
+    energies: Energies,
+    settings: Sequence[Setting],
+    costs: CostTables | None = None,
+    site: Site | None = None,
+    memory_share: float = 1.0,
+) -> tuple[Candidate, ...]:
+    """All runs on each place in each setting; `memory_share` of a memory may be used.
+
+    Passes that runs have in common are predicted once, and all passes on a device together. Raises as `generate`.
+    """
+    asked = _Asked(runs, energies, costs, site, memory_share)
+    return tuple(asked.on(place, setting) for place in places for setting in settings)
+
+
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    """Runs, all their passes in one stack, and how often each run has each pass."""
+
+    runs: Sequence[Run]
+    stack: Stack
+    prefill: NDArray[np.float64]
+    """Shape (runs, tables)"""
+    decode: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, runs: Sequence[Run], fuse: bool) -> "_Plan":
+        tables = {id(work): work for run in runs for _, work in (*run.prefill, *run.decode)}
+        places = {each: place for place, each in enumerate(tables)}
+
+        def counts(passes: Sequence[tuple[tuple[float, Workload], ...]]) -> NDArray[np.float64]:
+            found = np.zeros((len(runs), len(tables)))
+            for row, some in enumerate(passes):
+                for times, work in some:
+                    found[row, places[id(work)]] += times
+            return found
+
+        stack = stacked([work.fused() if fuse else work for work in tables.values()])
+        return cls(runs, stack, counts([run.prefill for run in runs]), counts([run.decode for run in runs]))
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """Runs, and all that is the same on every place."""
+
+    runs: Sequence[Run]
+    energies: Energies
+    costs: CostTables | None
+    site: Site | None
+    memory_share: float
+
+    @memoised
+    def plan(self, fuse: bool) -> _Plan:
+        return _Plan.of(self.runs, fuse)
+
+    @memoised
+    def memories(self, storage: str, how: Parallelism) -> tuple[Memory, ...]:
+        return tuple(run.memory(storage, how) for run in self.runs)
+
+    @memoised
+    def tariff(self, device: str) -> Tariff | None:
+        try:
+            return tariff(device, self.costs, place=self.site) if self.costs else None
+        except NoPriceError:
+            return None
+
+    def on(self, place: Place, setting: Setting) -> Candidate:
+        """All runs on a place in a setting."""
+        alone = place.how == ALONE
+        contender, phases = self._alone(place, setting) if alone else self._together(place, setting)
+        needed = self.memories(setting.storage or setting.compute, place.how)
+        main = place.hardware.main_memory()
+        capacity = main.capacity_bytes * self.memory_share if "capacity" in main.facts else None
+        price = self.tariff(place.hardware.id)
+        runs = (
+            Generation(run, setting, place, prefill, decode, memory, capacity, price)
+            for run, (prefill, decode), memory in zip(self.runs, phases, needed, strict=bool(phases))
+        )
+        return Candidate(contender, setting, place, tuple(runs))
+
+    def _alone(self, place: Place, setting: Setting) -> tuple[Contender, list[tuple[Phase, Phase | None]]]:
+        """On one device: all passes at once."""
+        plan = self.plan(setting.fuse)
+        contender = contend(place.hardware, plan.stack.work, self.energies, replace(setting, fuse=False))
+        if contender.found is None:
+            return contender, []
+        # a stack has no footprint, and needs none: that of each run is known
+        reasons = {what: why for what, why in contender.found.reasons.items() if what != "footprint"}
+        found = replace(contender.found, reasons=reasons)
+        prefill, decode = (_phases(found, plan.stack, counts) for counts in (plan.prefill, plan.decode))
+        phases = [(one, two if run.steps else None) for run, one, two in zip(self.runs, prefill, decode, strict=True)]
+        return replace(contender, found=found), phases
+
+    def _together(self, place: Place, setting: Setting) -> tuple[Contender, list[tuple[Phase, Phase | None]]]:
+        """On several devices that share the network."""
+        split = Split(self.runs[0].network.transformer, place, self.energies, setting)
+        contender = contend(place.hardware, split.step, self.energies, setting)
+        if contender.found is None:
+            return contender, []
+        phases = [self._shared(split, run) for run in self.runs]
+        return contender, phases
+
+    def _shared(self, split: Split, run: Run) -> tuple[Phase, Phase | None]:
+        prefill = Phase.of(split.phase(run.batch, run.prompt, [Step(0)], run.together))
+        if not run.steps:
+            return prefill, None
+        lengths = run.lengths
+        return prefill, Phase.of(split.phase(run.batch, 1, lengths), run.steps / len(lengths))
+
+
+def _phases(found: Prediction, stack: Stack, counts: NDArray[np.float64]) -> list[Phase]:
+    """A phase of each run, which has so many of each pass: counts of the shape (runs, tables)."""
+    times = found.times
+    waits = {name: counts @ seconds for name, seconds in times.waits_of(stack.sums).items()}
+    waits[NETWORK] = np.zeros(len(counts))
+    latency_s = counts @ times.latencies_s(stack.sums)
+    busy_s, ops, moved = (counts @ stack.sums(one) for one in (times.peak_s, times.ops, times.bytes_moved))
+    energy_j = counts @ found.energy.totals_j(stack.sums) if found.complete else None
+    divisor = np.where(latency_s > 0, latency_s, 1.0)
+    bandwidth = moved / divisor / found.bandwidth_bytes_per_s
+    return [
+        Phase(
+            float(latency_s[row]),
+            {name: float(seconds[row]) for name, seconds in waits.items()},
+            None if energy_j is None else float(energy_j[row]),
+            float(ops[row]),
+            float(moved[row]),
+            float((busy_s / divisor)[row]),
+            float(bandwidth[row]),
+        )
+        for row in range(len(counts))
+    ]
+
+
+def kernel_times(found: Candidate, run: Run) -> Mapping[str, Mapping[str, float]]:
+    """Seconds of the kernels of each phase by name, of a candidate with this run alone; all steps of decode as one."""
+    plan, prediction = _Plan.of([run], found.setting.fuse), found.contender.prediction
+    lengths = [len(work) for work in plan.stack.tables]
+    names = [str(name).partition("@")[0] for name in prediction.run.op_names]
+    kernel_s = prediction.times.kernel_s
+    phases: dict[str, dict[str, float]] = {}
+    for phase, counts in (("prefill", plan.prefill[0]), ("decode", plan.decode[0])):
+        seconds = np.repeat(counts, lengths) * kernel_s
+        rows = phases.setdefault(phase, {})
+        for name, each in zip(names, seconds.tolist(), strict=True):
+            if each:
+                rows[name] = rows.get(name, 0.0) + each
+    return {phase: rows for phase, rows in phases.items() if rows}
 
 
 class Sent(NamedTuple):
@@ -247,24 +431,22 @@ class Sent(NamedTuple):
 def exchanged(run: Run, how: Parallelism, setting: Setting) -> Iterator[Sent]:
     """Of all collectives, in prefill and in a pass of decode. Raises WorkloadError for what cannot be divided."""
     net = run.network.transformer
-    if how.devices == 1:
+    if how == ALONE:
         return
-    for first, then in zip(*(passes(net, how, run.batch, new) for new in (run.prompt, 1)), strict=True):
+    both = passes(net, how, run.batch, run.prompt, run.together), passes(net, how, run.batch, 1)
+    for first, then in zip(*both, strict=True):
         prefill, decode = ((one.times, message_bytes(one, setting), sent_bytes(one, setting)) for one in (first, then))
         yield Sent(first.name, first.kind, first.members, *prefill, *decode)
 
 
-def _on(place: Place, run: Run, energies: Energies, setting: Setting) -> Candidate:
-    split = Split(run.network.transformer, place, energies, setting)
-    alone = place.how.devices == 1
-    prompts = run.prefill if alone else split.table(run.batch, run.prompt, [Step(0)])
-    prefill = contend(place.hardware, prompts, energies, setting)
-    if prefill.found is None:
-        return Candidate(prefill, None, place)
-    first, decode = split.phase(run.batch, run.prompt, [Step(0)], prefill.found), None
-    if run.generate > 1:
-        steps = decode_steps(run.prompt, run.generate - 1)
-        found = contend(place.hardware, run.decode, energies, setting).found if alone and run.decode else None
-        decode = split.phase(run.batch, 1, steps, found)
-    memory = run.memory(setting.storage or setting.compute, place.how)
-    return Candidate(prefill, Generation(run, first, decode, memory), place)
+def pareto(found: Iterable[Generation]) -> tuple[Generation, ...]:
+    """Runs that no other beats in tokens/s for each device without being worse in tokens/s for a user, or reversed.
+
+    The one with the most tokens for a user first.
+    """
+    runs = list(found)
+    if not runs:
+        return ()
+    figures = np.array([(-one.tokens_per_s_of_device, -(one.tokens_per_s_of_user or np.nan)) for one in runs])
+    kept = [one for one, best in zip(runs, non_dominated(figures), strict=True) if best]
+    return tuple(sorted(kept, key=lambda one: one.token_s or 0.0))

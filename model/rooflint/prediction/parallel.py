@@ -104,8 +104,8 @@ def kept_wide(storage: str) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Phase:
-    """A phase on all devices; of one device its prediction."""
+class Pass:
+    """Passes over prompts, or of tokens, on all devices; of one device its prediction."""
 
     prediction: Prediction
     """One device with all layers and a part of the batch."""
@@ -205,16 +205,19 @@ class Phase:
         return work + waited * (self.idle_each_w or 0.0)
 
 
-def sequences(how: Parallelism, batch: int) -> tuple[int, int]:
-    """Parts into which a group cuts its sequences, no more than there are stages, and the sequences of a part."""
+def sequences(how: Parallelism, batch: int, together: int | None = None) -> tuple[int, int]:
+    """Parts into which a group cuts its sequences, and the sequences of a part.
+
+    There are as many as stages, or as sequences if those are fewer; more where a part has no more than `together`.
+    """
     of_group = -(-batch // how.groups)
-    parts = min(of_group, how.pp)
+    parts = max(min(of_group, how.pp), -(-of_group // together) if together else 1)
     return parts, -(-of_group // parts)
 
 
-def passes(net: Transformer, how: Parallelism, batch: int, new: int) -> list[Exchange]:
+def passes(net: Transformer, how: Parallelism, batch: int, new: int, together: int | None = None) -> list[Exchange]:
     """What a device exchanges in a pass of a part of a batch over all layers. Raises WorkloadError as `shard`."""
-    _, part = sequences(how, batch)
+    _, part = sequences(how, batch, together)
     found = [*exchanges(net, shard(net, how), how, part, new)]
     return [*found, replace(hop(net, part, new), times=how.pp - 1)] if how.pp > 1 else found
 
@@ -254,19 +257,18 @@ class Split:
         """The same with the layers of the largest stage."""
         return stage(self.own, self.how)
 
-    def table(self, batch: int, new: int, steps: Sequence[Step]) -> Workload:
-        """What one device computes of a part of the batch, in all layers."""
-        return table(self.own, sequences(self.how, batch)[1], new, steps)
+    @property
+    def step(self) -> Workload:
+        """A pass of decode on one device."""
+        return table(self.own)
 
-    def phase(self, batch: int, new: int, steps: Sequence[Step], found: Prediction | None = None) -> Phase:
-        """A phase of so many tokens of each sequence, in each of the steps; `found` is that of one device.
+    def phase(self, batch: int, new: int, steps: Sequence[Step], together: int | None = None) -> Pass:
+        """So many tokens of each sequence, in each of the steps, in parts of no more than `together` sequences.
 
         Raises as `predict`, and WorkloadError for what cannot be divided.
         """
-        (parts, part), times = sequences(self.how, batch), sum(step.times for step in steps)
-        found = found or self._predicted(self.own, part, new, steps)
-        if self.how.devices == 1:
-            return Phase(found, self.place, 1, 0.0, found.latency_s, new == 1, None)
+        (parts, part), times = sequences(self.how, batch, together), sum(step.times for step in steps)
+        found = self._predicted(self.own, part, new, steps)
         waits = times * self._seconds(self.own, part, new, found)
         slowest = found.latency_s + waits
         if self.how.pp > 1:
@@ -274,7 +276,7 @@ class Split:
             largest = self._predicted(self.own_stage, part, new, steps)
             slowest = largest.latency_s + times * self._seconds(self.own_stage, part, new, largest) + between
             waits += (self.how.pp - 1) * between
-        return Phase(found, self.place, parts, waits, slowest, new == 1, self._idle_w())
+        return Pass(found, self.place, parts, waits, slowest, new == 1, self._idle_w())
 
     def _predicted(self, net: Transformer, batch: int, new: int, steps: Sequence[Step]) -> Prediction:
         return predict(self.place.hardware, table(net, batch, new, steps), self.energies, self.setting)

@@ -39,7 +39,7 @@ class Step(NamedTuple):
     """How often it runs."""
 
 
-MOST_STEPS = 256
+MOST_STEPS = 32
 """Lengths of the cache for which decode has a row of its own; a longer run takes the mean of neighbours, rounded up."""
 
 

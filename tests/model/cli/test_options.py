@@ -3,7 +3,7 @@
 import pytest
 
 from rooflint.base.errors import RooflintError
-from rooflint.cli.options import batch_of, shapes_of
+from rooflint.cli.options import batch_of, batches_of, shapes_of
 
 
 @pytest.mark.parametrize(
@@ -37,3 +37,23 @@ def test_an_input_of_another_batch_is_refused(batch):
     with pytest.raises(RooflintError) as refused:
         batch_of(batch, [[8, 3, 64, 64]])
     assert str(refused.value) == f"--input: want a first size of 1 or of the batch, {batch}, found 8"
+
+
+@pytest.mark.parametrize(
+    ("text", "batches"),
+    [
+        ("1,8,64", [1, 8, 64]),
+        ("1:8", [1, 2, 4, 8]),
+        ("4:24", [4, 8, 16, 24]),
+        ("3:3", [3]),
+        ("1:4,100", [1, 2, 4, 100]),
+    ],
+)
+def test_batches_are_listed_or_doubled(text, batches):
+    assert batches_of(text, "--batches") == batches
+
+
+@pytest.mark.parametrize("text", ["8:1", "1:2:3", "0:4", "1:x", ":", ""])
+def test_other_batches_are_refused(text):
+    with pytest.raises(RooflintError, match="--batches: want whole numbers with commas, such as 1,8,64, or 1:64"):
+        batches_of(text, "--batches")

@@ -15,7 +15,17 @@ from pytest_rooflint.golden import kinds
 from pytest_rooflint.golden.schema import CommonSpec, GoldenSpec
 from pytest_rooflint.recordings.comparison import CalibrationRecord as MeasureCalibrationRecord
 from pytest_rooflint.recordings.comparison import ComparisonRecord
-from rooflint.answers import analyze, compare, explain_gemm, explore, generation, sweep, tdp_estimate, tdp_registry
+from rooflint.answers import (
+    analyze,
+    compare,
+    explain_gemm,
+    explore,
+    generation,
+    generation_sweep,
+    sweep,
+    tdp_estimate,
+    tdp_registry,
+)
 from rooflint.base.errors import shown
 from rooflint.base.files import write_atomically
 from rooflint.coefficients.schema import CircuitsSpec, EventsSpec, LaunchesSpec, MemoryEnergySpec, ProcessSpec
@@ -55,6 +65,7 @@ _MODEL: Mapping[str, type[BaseModel]] = {
     "models": sweep.ModelsRecord,
     "sweep": sweep.SweepRecord,
     "generate": generation.GenerateRecord,
+    "generate-sweep": generation_sweep.GenerateSweepRecord,
     "tdp_estimate": tdp_estimate.TdpEstimateRecord,
     "tdp_registry": tdp_registry.TdpRegistryRecord,
     "explain_gemm": explain_gemm.GemmRecord,
