@@ -11,6 +11,8 @@ the two count differently, the difference is computed here from the configuratio
 - Experts that no token hits are not read here; the grouped product there has the weights of all. Dealing rows to
   experts is not among the rows, and how scores become experts is not compared: each model has its own way, of few ops.
 - Appending to the cache writes the new tokens here; there the whole cache is copied.
+- Llama 4 sends every token through every expert there, most of them times zero, and scales queries of layers that do
+  not rotate; its norms of queries and keys have no weights.
 - Gemma scales its embedding; gpt-oss clamps what it activates, adds one, and adds biases to rows of experts; its sinks
   are one score and one parameter a head more.
 """
@@ -57,6 +59,10 @@ CONFIGURATIONS = {
     "Gemma3TextConfig": SLIDING | {"head_dim": 32},
     "MixtralConfig": ROUTED | {"sliding_window": None},
     "Qwen3MoeConfig": {"head_dim": 32, "num_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 48},
+    "Llama4TextConfig": ROUTED | {
+        "intermediate_size_mlp": 160, "head_dim": 32, "interleave_moe_layer_step": 2, "num_experts_per_tok": 1,
+        "attention_chunk_size": 4, "pad_token_id": 0, "bos_token_id": 0, "eos_token_id": 0,
+    },
     "GptOssConfig": ROUTED | SLIDING | {"head_dim": 32},
     "DeepseekV3Config": LATENT | {"num_experts_per_tok": 2, "moe_intermediate_size": 48},
 }  # fmt: skip
@@ -92,11 +98,11 @@ OURS = [
     (FED + r"down_proj", "down"),
     (FED + r"add$", "shared_add"),
     (FED + r"shared_experts\.(gate_proj|up_proj)", "shared_gate_up"),
-    (FED + r"shared_experts\.(act_fn|mul)", "shared_activation"),
+    (FED + r"shared_experts\.(act_fn|activation_fn|mul)", "shared_activation"),
     (FED + r"shared_experts\.down_proj", "shared_down"),
     (r"\.norm(@\d)?$", "norm"),
 ]
-NOT_OURS = {"scaled embedding", "moved", "scores of experts", "dealt", "repeat"}
+NOT_OURS = {"scaled embedding", "scaled queries", "moved", "scores of experts", "dealt", "repeat"}
 """Groups that no row of ours stands for; the reasons are above."""
 NOT_THEIRS = {"cache", "router_softmax", "router_topk"}
 
@@ -148,8 +154,12 @@ def captured(name):
     return transformer_of(name, configuration.to_dict()), rows, parameters
 
 
-def place(row, net):
+def place(row, net):  # noqa: PLR0911
     """The row of ours that a captured row belongs to."""
+    if net.chunked:
+        row = row._replace(name=row.name.replace("feed_forward.", "mlp.").replace("shared_expert.", "shared_experts."))
+        if special := of_llama4(row, net):
+            return special
     if ".mlp.experts" in row.name:
         if row.kind == "experts":
             return "experts_gate_up" if row.k == net.hidden else "experts_down"
@@ -163,6 +173,20 @@ def place(row, net):
     if net.experts and re.search(AT + r"(mul@9|add@3|cat@3|sub@3)$", row.name) and net.experts.bias:
         return "attention"  # scale, mask, sink and maximum of gpt-oss
     return next(ours for pattern, ours in OURS if re.search(pattern, row.name))
+
+
+def of_llama4(row, net):
+    """The row of ours, where no pattern says it."""
+    all_experts = BATCH * NEW * net.hidden * net.experts.count
+    if ".mlp.experts.matmul" in row.name:
+        return "experts_gate_up" if row.k == net.hidden else "experts_down"
+    if ".mlp.experts" in row.name:
+        return "experts_activation"
+    if row.kind in ("repeat", "sum") or (row.kind == "mul" and row.elements_out == all_experts):
+        return "experts_sum" if row.kind == "sum" else "dealt"
+    if ".qk_norm" in row.name:
+        return "query_norm" if row.name[-2:] in ("rm", "@2", "@3", "@4", "@5") else "key_norm"
+    return "scaled queries" if row.name.endswith("layers.3.self_attn.mul") else None
 
 
 def summed(rows, name_of):
@@ -208,7 +232,8 @@ def test_causal_attention_is_the_part_of_the_square_that_is_seen(name):
     here = sum(row.macs for row in table(net, BATCH, NEW).rows() if row.kind == "causal_attention")
     depth = net.latent.nope_size + net.latent.rope_size + net.latent.value_size if net.latent else 2 * net.head_size
     heads, full = BATCH * net.heads, LAYERS - net.window_layers
-    seen = full * -(-keys_seen(NEW, 0) // NEW) + net.window_layers * -(-keys_seen(NEW, 0, net.window) // NEW)
+    in_window = keys_seen(NEW, 0, net.window, chunked=net.chunked)
+    seen = full * -(-keys_seen(NEW, 0) // NEW) + net.window_layers * -(-in_window // NEW)
     assert there == LAYERS * heads * depth * NEW * NEW
     assert here == heads * depth * NEW * seen
 
@@ -219,20 +244,29 @@ def test_other_arithmetic_is_the_same_or_differs_as_told(name):
     there, here = summed(theirs, lambda row: place(row, net)), table(net, BATCH, NEW).rows()
     for row in here:
         if row.kind == "rms_norm":
-            lines = row.elements_out // (row.elements_weight // row.repeats)
+            lines = row.elements_out // (row.elements_weight // row.repeats or net.head_size)
             assert row.other_ops == NORM_OPS * row.elements_out
             # square, times the root, times the weight; epsilon and root of each line; the mean rides along
-            assert there[row.name][1] == 3 * row.elements_out + 2 * lines
+            weighted = row.elements_weight > 0
+            assert there[row.name][1] == (2 + weighted) * row.elements_out + 2 * lines
             assert there[row.name][2] == row.elements_weight
         elif row.kind == "rope":
             halves = there["rope"][1] / row.elements_out  # by halves with a change of sign, or in pairs without
             assert (row.other_ops, halves) in {(3 * row.elements_out, 3.5), (3 * row.elements_out, 3.0)}
+        elif net.chunked and row.name == "experts_activation":
+            assert there[row.name][1] * net.experts.per_token == row.other_ops * net.experts.count
+        elif (
+            net.chunked and row.name == "experts_sum"
+        ):  # scaled before the experts there, and added up over all of them
+            assert there[row.name][1] * 2 * net.experts.per_token == row.other_ops * net.experts.count
         elif row.kind in ("add", "glu", "sum"):
             clamps = 5 * row.elements_out if name == "GptOssConfig" and row.kind == "glu" else 0
             assert there[row.name][1] == row.other_ops + clamps
 
 
-@pytest.mark.parametrize("name", [name for name in CONFIGURATIONS if "Mo" in name or "Mix" in name or "Os" in name])
+@pytest.mark.parametrize(
+    "name", [name for name in CONFIGURATIONS if "Mo" in name or "Mix" in name or "Os" in name or "4" in name]
+)
 def test_grouped_products_are_tokens_times_experts_of_a_token(name):
     net, theirs, _ = captured(name)
     there, here = (
@@ -241,7 +275,8 @@ def test_grouped_products_are_tokens_times_experts_of_a_token(name):
     )
     hit = hit_experts(BATCH * NEW, net.experts)
     for product in ("experts_gate_up", "experts_down"):
-        assert here[product][0] == there[product][0]
+        dealt = net.experts.count // net.experts.per_token if net.chunked else 1
+        assert here[product][0] * dealt == there[product][0]
         biases = net.experts.bias * net.experts.count * (here[product][3] // (BATCH * NEW * net.experts.per_token))
         # theirs reads all experts, and adds biases in rows of their own; one a layer
         assert here[product][2] * net.experts.count == (there[product][2] + biases) * hit

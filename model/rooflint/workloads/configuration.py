@@ -120,6 +120,10 @@ class Transformer:
     window: int = 0
     """Tokens that a layer with a sliding window sees."""
     window_layers: int = 0
+    chunked: bool = False
+    """Whether windows do not slide: a text is cut into them, and a token sees those before it in its own."""
+    rope_layers: int = 0
+    """Layers that rotate; all of them if 0. Where some do, they alone normalise queries and keys, without weights."""
     experts: Experts | None = None
     latent: Latent | None = None
     encoder: Encoder | None = None
@@ -230,7 +234,7 @@ def _of_attention(net: Transformer) -> int:
     biases = (queries + both) * (net.bias in ("qkv", "attention", "all")) + net.hidden * (
         net.bias in ("attention", "all")
     )
-    norms = 2 * net.head_size * net.query_key_norm
+    norms = 2 * net.head_size * (net.query_key_norm and not net.rope_layers)
     return products + biases + norms
 
 

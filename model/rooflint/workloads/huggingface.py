@@ -175,6 +175,27 @@ def _gpt_oss(config: _Config) -> Facts:
     return found | {"experts": experts} | _windows(config, all_layers=False)
 
 
+def _llama4(config: _Config) -> Facts:
+    """Layers that rotate see chunks; the others see everything, without positions."""
+    found, every = _common(config), config.size("interleave_moe_layer_step", otherwise=1)
+    layers, width = found["layers"], found["feed_forward"]
+    step = config.size("no_rope_layer_interval", otherwise=4)
+    turned = config.get("no_rope_layers") or [(layer + 1) % step != 0 for layer in range(layers)]  # 1 where they rotate
+    routed = config.get("moe_layers") or range(every - 1, layers, every)
+    experts = Experts(
+        config.size("num_local_experts"), config.size("num_experts_per_tok", otherwise=1), width, len(routed), width
+    )
+    return found | {
+        "feed_forward": config.size("intermediate_size_mlp"),
+        "window": config.size("attention_chunk_size"),
+        "window_layers": sum(map(bool, turned)),
+        "rope_layers": sum(map(bool, turned)),
+        "chunked": True,
+        "query_key_norm": bool(config.get("use_qk_norm", True)),
+        "experts": experts,
+    }
+
+
 def _deepseek_v3(config: _Config) -> Facts:
     found, width = _common(config), config.size("moe_intermediate_size")
     experts = Experts(
@@ -211,6 +232,7 @@ def _of_encoder(config: _Config) -> Facts:
 
 FAMILIES: Mapping[str, Callable[[_Config], Facts]] = MappingProxyType({
     "llama": _llama, "mistral": _mistral, "phi3": _mistral, "qwen2": _qwen2, "qwen3": _qwen3, "gemma3_text": _gemma3,
-    "gptj": _gptj, "mixtral": _mixtral, "qwen3_moe": _qwen3_moe, "gpt_oss": _gpt_oss, "deepseek_v3": _deepseek_v3,
+    "gptj": _gptj, "mixtral": _mixtral, "qwen3_moe": _qwen3_moe, "gpt_oss": _gpt_oss,
+    "llama4_text": _llama4, "deepseek_v3": _deepseek_v3,
     "kimi_k2": _deepseek_v3, "bert": _bert, "clip_vision_model": _clip_vision,
 })  # fmt: skip

@@ -150,6 +150,7 @@ class NetworkSpec(SourcedSpec):
     rotary: Size | None = None  # type: ignore[valid-type]
     window: Size | None = None  # type: ignore[valid-type]
     window_layers: Size | None = None  # type: ignore[valid-type]
+    rope_layers: Size | None = None  # type: ignore[valid-type]
     activation: _choice(get_args(Activation))  # type: ignore[valid-type]
     gated: YesNo  # type: ignore[valid-type]
     norm: _choice(get_args(Norm))  # type: ignore[valid-type]
@@ -158,6 +159,7 @@ class NetworkSpec(SourcedSpec):
     tied: YesNo  # type: ignore[valid-type]
     head_bias: YesNo | None = None  # type: ignore[valid-type]
     query_key_norm: YesNo | None = None  # type: ignore[valid-type]
+    chunked: YesNo | None = None  # type: ignore[valid-type]
     post_norms: YesNo | None = None  # type: ignore[valid-type]
     parallel: YesNo | None = None  # type: ignore[valid-type]
     experts: ExpertsSpec | None = None
@@ -363,10 +365,19 @@ def _transformer(name: str, spec: NetworkSpec, facts: Mapping[str, Fact]) -> Tra
         latent = Latent(**sizes("latent.", *LatentSpec.model_fields))
     heads, image = size("heads"), _image(spec, size)
     values: dict[str, Any] = sizes(
-        "", "layers", "hidden", "vocabulary", "context", "feed_forward", "rotary", "window", "window_layers"
+        "",
+        "layers",
+        "hidden",
+        "vocabulary",
+        "context",
+        "feed_forward",
+        "rotary",
+        "window",
+        "window_layers",
+        "rope_layers",
     )
     values |= {key: _word(getattr(spec, key)) for key in ("activation", "norm", "positions", "bias")}
-    flags = ("gated", "tied", "head_bias", "query_key_norm", "post_norms", "parallel")
+    flags = ("gated", "tied", "head_bias", "query_key_norm", "post_norms", "parallel", "chunked")
     values |= {key: bool(_word(getattr(spec, key))) for key in flags}
     return Transformer(
         name=name,

@@ -119,6 +119,7 @@ Arguments = Mapping[str, Any]
 #: Another look at the same elements, or bookkeeping: no arithmetic and, in a sensible compiler, no traffic.
 FREE = frozenset({
     "view", "reshape", "_unsafe_view", "flatten", "unflatten", "squeeze", "unsqueeze", "view_as", "reshape_as", "ravel",
+    "view_as_complex", "view_as_real",
     "permute", "transpose", "swapaxes", "t", "numpy_T", "movedim", "expand", "expand_as", "broadcast_to", "unfold",
     "select", "slice", "narrow", "chunk", "split", "split_with_sizes", "tensor_split", "unbind", "getitem", "diagonal",
     "contiguous", "clone", "alias", "detach", "to", "_to_copy", "type_as", "lift_fresh_copy",

@@ -123,6 +123,7 @@ def stage(net: Transformer, how: Parallelism) -> Transformer:
         net,
         layers=layers,
         window_layers=min(-(-net.window_layers // how.pp), layers),
+        rope_layers=min(-(-net.rope_layers // how.pp), layers),
         experts=replace(experts, layers=min(experts.layers, layers)) if experts else None,
     )
 

@@ -111,12 +111,20 @@ def hit_experts(tokens: int, experts: Experts) -> int:
     return max(min(round(experts.count * (1 - missed)), most), experts.per_token)
 
 
-def keys_seen(new: int, past: int, window: int = 0) -> int:
+def keys_seen(new: int, past: int, window: int = 0, *, chunked: bool = False) -> int:
     """Keys that all new tokens of a sequence see together: each those before it and itself, within the window."""
+    if chunked and window:
+        return _in_chunks(past + new, window) - _in_chunks(past, window)
     if not window or past + new <= window:
         return new * past + new * (new + 1) // 2
     short = max(min(window - past, new), 0)  # tokens that still see all that came before
     return short * past + short * (short + 1) // 2 + (new - short) * window
+
+
+def _in_chunks(tokens: int, chunk: int) -> int:
+    """Keys that tokens from the first on see, each those of its own chunk up to itself."""
+    whole, rest = divmod(tokens, chunk)
+    return whole * (chunk * (chunk + 1) // 2) + rest * (rest + 1) // 2
 
 
 # ---- Rows
@@ -210,11 +218,13 @@ def _layers(rows: _Rows, net: Transformer, last: int, run: _Pass) -> int:
     return rows.each("feed_forward_add", "add", [last, fed], net.hidden, net.layers, 1, operands=2)
 
 
-def _normed(rows: _Rows, net: Transformer, name: str, read: int, layers: int, width: int = 0, heads: int = 1) -> int:
+def _normed(
+    rows: _Rows, net: Transformer, name: str, read: int, layers: int, width: int = 0, heads: int = 1, *,
+    scaled: bool = True,
+) -> int:  # fmt: skip
     """A norm over the hidden size, or over the width of each head, whose weights all heads share."""
-    width = width or net.hidden
-    count = rows.tokens * width * heads
-    weights = width * (2 if net.norm == "layer_norm" else 1)
+    count = rows.tokens * (width := width or net.hidden) * heads
+    weights = width * (2 if net.norm == "layer_norm" else 1) * scaled
     return rows.add(name, net.norm, [read], (count, weights, count), layers, other_ops=NORM_OPS * count)
 
 
@@ -290,12 +300,13 @@ def _attention(rows: _Rows, net: Transformer, read: int, run: _Pass) -> int:
     queries, keys = net.heads * net.head_size, net.kv_heads * net.head_size
     biased = net.bias in ("qkv", "attention", "all")
     last = rows.linear("qkv", read, queries + 2 * keys, net.hidden, net.layers, bias=biased)
+    turned, scaled = net.rope_layers or net.layers, not net.rope_layers
     if net.query_key_norm:
-        last = _normed(rows, net, "query_norm", last, net.layers, net.head_size, net.heads)
-        last = _normed(rows, net, "key_norm", last, net.layers, net.head_size, net.kv_heads)
+        last = _normed(rows, net, "query_norm", last, turned, net.head_size, net.heads, scaled=scaled)
+        last = _normed(rows, net, "key_norm", last, turned, net.head_size, net.kv_heads, scaled=scaled)
     if net.positions == "rope":
         width = (net.rotary or net.head_size) * (net.heads + net.kv_heads)
-        last = rows.each("rope", "rope", [last], width, net.layers, ROPE_OPS)
+        last = rows.each("rope", "rope", [last], width, turned, ROPE_OPS)
     _cached(rows, net, last, 2 * keys)
     for kind, layers, window in _kinds_of_layers(net):
         attended = _attended(rows, net, last, run, kind, layers, window)
@@ -322,8 +333,10 @@ def _attended(rows: _Rows, net: Transformer, read: int, run: _Pass, name: str, l
     """A row for each length of the cache; a layer reads keys and values once, however many tokens see them."""
     width, heads = 2 * net.head_size, run.batch * net.heads
     for step in run.steps:
-        seen = keys_seen(run.new, step.past, window)
-        held = min(step.past + run.new, window + run.new - 1) if window else step.past + run.new
+        seen = keys_seen(run.new, step.past, window, chunked=net.chunked)
+        held = step.past + run.new  # keys that some of the new tokens see
+        if window:
+            held = min(held, (step.past % window + 1 if net.chunked else window) + run.new - 1)
         mean = -(-seen // run.new)
         keys = run.batch * net.kv_heads * width * held
         queries = run.new * heads * net.head_size

@@ -263,3 +263,32 @@ def test_large_batches_of_large_networks_count_beyond_what_one_run_may_be():
     (place,) = np.flatnonzero(work.op_names == "gate_up")
     # 256 × 2048 tokens, 2 × 53248 columns of 16384, 126 layers: more than 2^53 in all, less in one
     assert int(work.macs[place]) == 256 * 2048 * 2 * 53248 * 16384 * 126 > 2**53
+
+
+# ---- Llama 4
+
+
+def chunked_slowly(new, past, chunk):
+    return sum(place % chunk + 1 for place in range(past, past + new))
+
+
+@pytest.mark.parametrize(("new", "past"), [(1, 0), (1, 7), (1, 8), (5, 6), (30, 3), (8, 8)])
+def test_a_token_in_chunks_sees_those_before_it_in_its_own(new, past):
+    assert keys_seen(new, past, 8, chunked=True) == chunked_slowly(new, past, 8)
+    net = replace(network_named("llama-4-scout").transformer, window=8)
+    found = {row.name: row for row in table(net, 1, new, [Step(past)]).rows()}
+    seen = -(-chunked_slowly(new, past, 8) // new)
+    assert (found["window_attention"].n, found["window_attention"].repeats, found["attention"].repeats) == (
+        seen,
+        36,
+        12,
+    )
+    # the oldest key that is read begins the chunk of the first new token; 8 heads of keys and values of 128
+    assert found["window_attention"].elements_in // 36 - new * 40 * 128 == 2 * 8 * 128 * (past % 8 + new)
+
+
+def test_layers_without_positions_neither_rotate_nor_normalise_queries_and_keys():
+    found = {row.name: row for row in table(network_named("llama-4-scout").transformer, 1, 4).rows()}
+    assert [found[name].repeats for name in ("rope", "query_norm", "key_norm", "qkv")] == [36, 36, 36, 48]
+    assert found["query_norm"].elements_weight == 0
+    assert "query_norm" not in {row.name for row in table(network_named("llama-4-maverick").transformer, 1, 4).rows()}

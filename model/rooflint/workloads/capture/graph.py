@@ -10,7 +10,7 @@ import torch
 
 from rooflint.base.errors import RooflintError
 from rooflint.workloads.flow import INPUT, Flow
-from rooflint.workloads.ops import CONSTANT, FREE, PICKS, Op, Tensor, UnknownOpError, cost, is_free
+from rooflint.workloads.ops import CONSTANT, FREE, PICKS, Cost, Op, Tensor, UnknownOpError, cost, is_free
 
 WRITES = frozenset({"copy", "fill", "index_put"})
 """Ops that write into their first argument without reading it."""
@@ -20,6 +20,9 @@ COPIES = frozenset({"clone", "_to_copy", "lift_fresh_copy"})
 
 CONVERSIONS = frozenset({"to", "type_as"})
 """Free ops that copy where the type changes, and else do nothing."""
+
+COMPLEX = {"mul": 6, "add": 2, "sub": 2}
+"""Ops an element of a complex result: four products and two sums, or two sums."""
 
 HasParts = Callable[[str], bool]
 """Whether the module of that path has children of its own."""
@@ -87,7 +90,7 @@ def _row(node: Any, data: set[Any], where: str, has_parts: HasParts) -> Op | Non
     if is_free(op, arguments, out):
         return None
     try:
-        price = cost(op, arguments, out)
+        price = _complex_cost(op, out) if _tensors(node)[0].is_complex() else cost(op, arguments, out)
     except UnknownOpError as error:
         raise UnknownOpError(f"{_place(where)}: {error} ({node.target})") from None
     inside = where == "" or has_parts(where)
@@ -106,6 +109,12 @@ def _row(node: Any, data: set[Any], where: str, has_parts: HasParts) -> Op | Non
         groups=price.groups,
         window=price.window,
     )
+
+
+def _complex_cost(op: str, out: Tensor) -> Cost:
+    if op not in COMPLEX:
+        raise UnknownOpError(f"unknown op {op} of complex numbers: add its cost to rooflint.workloads.capture.graph")
+    return Cost(op, COMPLEX[op] * out.numel)
 
 
 def _refuse_number(node: Any, where: str) -> None:
@@ -285,7 +294,7 @@ def _elements(node: Any) -> int:
 
 
 def _existing(tensor: torch.Tensor) -> int:
-    count = 1
+    count = 2 if tensor.is_complex() else 1
     for size, stride in zip(tensor.shape, tensor.stride(), strict=True):
         count *= int(size) if stride else 1
     return count

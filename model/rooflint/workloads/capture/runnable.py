@@ -331,6 +331,7 @@ def _model_type(net: Transformer) -> str:
         return "clip_vision_model" if net.encoder.image else "bert"
     facts = {
         "deepseek_v3": net.latent is not None,
+        "llama4_text": net.chunked,
         "gpt_oss": net.experts is not None and net.experts.bias,
         "qwen3_moe": net.experts is not None and net.query_key_norm,
         "mixtral": net.experts is not None,
@@ -383,6 +384,18 @@ def _routed(net: Transformer) -> dict[str, Any]:
     } | _windowed(net)  # fmt: skip
 
 
+def _llama4(net: Transformer) -> dict[str, Any]:
+    """Every fourth layer does not rotate, and the last of as many has experts."""
+    experts = net.experts
+    assert experts
+    return {
+        "num_local_experts": experts.count, "num_experts_per_tok": experts.per_token,
+        "intermediate_size": experts.feed_forward, "intermediate_size_mlp": net.feed_forward or experts.feed_forward,
+        "interleave_moe_layer_step": net.layers // experts.layers, "attention_chunk_size": net.window,
+        "use_qk_norm": net.query_key_norm,
+    }  # fmt: skip
+
+
 def _latent(net: Transformer) -> dict[str, Any]:
     latent, experts = net.latent, net.experts
     assert latent
@@ -409,5 +422,6 @@ def _encoded(net: Transformer) -> dict[str, Any]:
 
 _MORE: Mapping[str, Callable[[Transformer], dict[str, Any]]] = MappingProxyType({
     "llama": _llama, "mistral": _windowed, "gemma3_text": _gemma3, "gptj": _gptj, "mixtral": _routed,
-    "qwen3_moe": _routed, "gpt_oss": _routed, "deepseek_v3": _latent, "bert": _encoded, "clip_vision_model": _encoded,
+    "qwen3_moe": _routed, "gpt_oss": _routed, "llama4_text": _llama4,
+    "deepseek_v3": _latent, "bert": _encoded, "clip_vision_model": _encoded,
 })  # fmt: skip
