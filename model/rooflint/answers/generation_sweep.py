@@ -1,6 +1,7 @@
 """The answer to `rooflint sweep NETWORK --generate N`: the best batch by device and precision, and the Pareto line."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -39,6 +40,11 @@ class GenerationSweepRecord(Strict):
     """A device in a precision or under a policy, over batches."""
 
     device: str
+    """`8 × nvidia/h100-sxm5-80gb` of several."""
+    members: int
+    """Devices."""
+    system: str | None
+    """What they are part of."""
     compute: str
     policy: PolicyRecord | None
     largest_batch: int | None
@@ -83,6 +89,9 @@ class GenerateSweepRecord(Record):
     caveats: list[str]
 
 
+DEFAULT = "bf16"
+"""Stands for several precisions until they are named."""
+
 BEST = ("device", "precision", "batch", "first token", "per token", "tokens/s", "user", "USD/10⁶", "J/token")
 FRONT = ("device", "precision", "batch", "tokens/s", "per user", "first token", "USD/10⁶")
 OVER = ("batch", "first token", "per token", "tokens/s", "per user", "USD/10⁶", "energy/token", "memory", "waits for")
@@ -92,12 +101,14 @@ MOST_ROWS, MOST_GRIDS, MOST_CURVES = 20, 4, 8
 def answer(runs: Sequence[Run], found: Sequence[Candidate], wanted: Sequence[Requirement] = ()) -> Answer:
     """The best batch of each device and precision, and the Pareto line over all of them."""
     first, setting = runs[0], found[0].setting
-    precisions = ", ".join(dict.fromkeys(one.setting.compute for one in found))
+    asked = run_text(None, setting)
+    if len(precisions := list(dict.fromkeys(one.setting.compute for one in found))) > 1:
+        asked = run_text(None, replace(setting, compute=DEFAULT)).replace(DEFAULT, ", ".join(precisions), 1)
     front = pareto(run for one in found for run in one.able(wanted))
     sentences = tuple(caveats(one.contender for one in found))
     return Answer(
         title=f"{first.network.name}: {first.generate} tokens after a prompt of {first.prompt}, over batches",
-        subtitle=f"{run_text(None, setting).replace(setting.compute, precisions, 1)}; {basis_text(setting)}",
+        subtitle=f"{asked}; {basis_text(setting)}",
         sections=tuple(_swept(found, wanted, front, sentences)),
         record=lambda: _sweep_record(runs, found, wanted, front, sentences),
         listing=lambda: Table(LISTING, tuple(row for one in found for row in _points(one))),
@@ -145,6 +156,8 @@ def _sweep(one: Candidate, wanted: Sequence[Requirement]) -> GenerationSweepReco
     best, price = one.best(wanted), one.found.tariff
     return GenerationSweepRecord(
         device=one.label,
+        members=one.place.how.devices,
+        system=one.place.system.id if one.place.system else None,
         compute=compute,
         policy=policy_record(policy) if policy else None,
         largest_batch=one.found.largest_batch,

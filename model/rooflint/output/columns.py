@@ -20,6 +20,8 @@ GAP = 2
 GLUE = "\N{NO-BREAK SPACE}"
 """Shown as a blank at which no line breaks."""
 LONGEST_FIGURE = 24
+_COUNTED = re.compile(r"[▸ ]*\d+ × [a-z]")
+"""`8 × h100-sxm5-80gb`: a name, not a figure."""
 """Whatever is longer folds like text. [columns]"""
 LONGEST_PIECE = 20
 """Pieces of words are cut where they are longer and there is no room. [columns]"""
@@ -93,7 +95,9 @@ class Column:
     def figures(self) -> bool:
         """Holds numbers, so that it stands right and in one piece."""
         known = [cell for cell in self.cells if cell.strip(f" {UNKNOWN}{GLUE}")]
-        return bool(known) and all(_FIGURE.match(cell) and cell_len(cell) <= LONGEST_FIGURE for cell in known)
+        return bool(known) and all(
+            _FIGURE.match(cell) and cell_len(cell) <= LONGEST_FIGURE and not _COUNTED.match(cell) for cell in known
+        )
 
     @cached_property
     def body(self) -> int:

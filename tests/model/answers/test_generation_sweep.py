@@ -131,3 +131,25 @@ def test_the_api_prints_what_the_command_prints():
     assert len(found.found) == 7 * 5
     with pytest.raises(RooflintError, match="want at least one precision and one batch"):
         rl.generate("llama-3.1-8b", "l4", batch=[])
+
+
+def test_numbers_of_devices_are_compared_with_one_another():
+    asked = ("sweep", "llama-3.1-70b", "-d", "hgx-h100,mi300x", "--tp", "4,8", "-p", "fp8-kv8", "--batch", "16")
+    found = json.loads(run(*asked, "--generate", "16", "-f", "json"))
+    members = [(one["system"], one["members"]) for one in found["sweeps"]]
+    assert members == [(system, tp) for tp in (4, 8) for system in ("nvidia/hgx-h100", "amd/mi300x-platform")]
+    alone = rl.generate("llama-3.1-70b", "hgx-h100", tp=8, precision="fp8-kv8", batch=16, generate=16).found[0]
+    assert found["sweeps"][2]["points"][0]["tokens_per_s_of_device"] == pytest.approx(alone.tokens_per_s / 8, rel=1e-12)
+    text = run(*asked, "--generate", "16")
+    assert "8 × mi300x          fp8-kv8       16" in text
+    assert "fp8-kv8 (weights 8 bit, cache fp8), not fused" in text
+
+
+def test_several_precisions_are_named_without_the_terms_of_one():
+    assert run(*ASKED).splitlines()[1].startswith("bf16, fp8-kv8, w4a16, not fused, stream launches")
+
+
+def test_one_token_has_no_speed_of_a_user():
+    text = run("sweep", "llama-3.1-8b", "-d", "l4", "--generate", "1", "--batch", "1,2", "-p", "bf16")
+    assert "Best batch" in text
+    assert "—" in text

@@ -245,3 +245,8 @@ def test_cells_have_the_style_of_their_row_and_column():
     assert asked == [(0, 0), (0, 1)]
     (grid,) = fitted(table, 40)
     assert [str(cell.style) for cell in grid.columns[1].cells] == ["", ""]
+
+
+def test_counted_names_are_text_and_counted_amounts_are_figures():
+    assert not Column(0, "device", ("8 × h100-sxm5-80gb", "▸ 4 × mi300x")).figures
+    assert Column(0, "sent", ("80 × 134 MB", "1 × 1.03 MB")).figures
