@@ -30,7 +30,7 @@ from .generator import TINY, Run, Target, inputs, run
 
 SPECS = Path(record.__file__).parents[2] / "model/rooflint/specs"
 NAMES = (
-    "hardware", "architectures", "process", "memory", "events", "launches", "prices", "grid", "workloads", "goldens",
+    "hardware", "architectures", "systems", "process", "memory", "events", "launches", "prices", "grid", "workloads", "goldens",
     "recordings", "evidence", "audit csv", "audit md", "audit html", "audit py", "audit json", "audit yaml",
     "ledgers", "expectations",
 )  # fmt: skip
@@ -102,6 +102,9 @@ def targets(folder: Path) -> dict[str, Target]:
             ".yaml",
             texts(SPECS, "architectures/*/*.yaml"),
             of_spec("architectures/acme/a1.yaml", lambda r, _: r.architecture("acme/a1").as_hardware()),
+        ),
+        "systems": Target(
+            ".yaml", texts(SPECS, "systems/**/*.yaml"), of_spec("systems/acme/x1.yaml", lambda r, _: r.get("acme/x1"))
         ),
         "process": Target(".yaml", texts(SPECS, "process/*.yaml"), of_spec("process/7nm.yaml", coefficients)),
         "memory": Target(".yaml", texts(SPECS, "memory/*.yaml"), of_spec("memory/hbm3.yaml", coefficients)),
