@@ -116,7 +116,7 @@ def test_bytes_that_depend_on_the_clock_break_the_law_of_the_clock(registry, mon
 
 
 def test_arithmetic_that_depends_on_the_bandwidth_breaks_the_law_of_bandwidth(registry, monkeypatch):
-    compute_s = Estimate.compute_s.func
+    compute_s = Estimate.compute_s.fget
     monkeypatch.setattr(Estimate, "compute_s", property(lambda one: compute_s(one) * one.bandwidth_bytes_per_s))
     changed = [one for one in breaches("memory_time bandwidth", registry.get(T4)) if one.endswith("should not change")]
     assert changed

@@ -89,7 +89,8 @@ def check_weights(claim: Claim) -> None:
 def obtain_weights(claim: Claim, context: Context) -> Obtained:
     """Storage of all weights. [B]"""
     workload = context.workload(claim)
-    if workload.roles is None:
+    network = find_network(workload.name, context.registry.roots)
+    if workload.roles is None or network is None:
         raise ClaimError(f"{workload.name} is not a network that is given by its configuration")
     found, form = footprint(workload), named(claim.subject)
     ladder = f"{found.weight_elements:,} weights"
@@ -97,7 +98,7 @@ def obtain_weights(claim: Claim, context: Context) -> Obtained:
         parts = policy.parts(workload.roles.has_experts)
         narrow = sum(one.elements for one in workload.roles.constant if one.part in parts)
         ladder += f", {narrow:,} of them in {policy.weights.stored_bits:.5g} bit, the others in 16 bit"
-    return Obtained(found.weight_bytes(form), BYTES, ladder)
+    return Obtained(found.weight_bytes(form), BYTES, ladder, tuple(network.facts.values()))
 
 
 WEIGHTS = Kind(
