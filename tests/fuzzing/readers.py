@@ -30,8 +30,8 @@ from .generator import TINY, Run, Target, inputs, run
 
 SPECS = Path(record.__file__).parents[2] / "model/rooflint/specs"
 NAMES = (
-    "hardware", "architectures", "systems", "process", "memory", "events", "launches", "prices", "grid", "workloads", "goldens",
-    "recordings", "evidence", "audit csv", "audit md", "audit html", "audit py", "audit json", "audit yaml",
+    "hardware", "architectures", "systems", "process", "memory", "events", "launches", "prices", "grid", "workloads",
+    "goldens", "recordings", "evidence", "audit csv", "audit md", "audit html", "audit py", "audit json", "audit yaml",
     "ledgers", "expectations",
 )  # fmt: skip
 

@@ -138,7 +138,7 @@ class GenerateRecord(RunRecord, Record):
 
 COLUMNS = ("device", "first token", "per token", "tokens/s", "energy/token", "USD/10⁶", "waits for")
 ROOM = ("device", "memory", "needed", "of it", "largest batch")
-SHARED = ("devices", "of", "tokens/s each", "per user", "prefill", "decode")
+SHARED = ("system", "devices", "tokens/s each", "per user", "prefill", "decode")
 SENT = ("collective", "devices", "prefill", "sent by each", "decode", "sent by each")
 PHASES = ("device", "phase", "time", "compute", "memory", "launch", "of peak", "of bandwidth")
 LISTING = (
@@ -312,8 +312,8 @@ def _shared(one: Generation) -> tuple[str, ...]:
     place = one.place
     boxes = f"{place.boxes} × " if place.boxes > 1 else ""
     return (
-        one.short,
         f"{boxes}{place.system.short}" if place.system else UNKNOWN,
+        str(place.how.devices),
         rate_text(one.tokens_per_s_of_device),
         rate_text(one.tokens_per_s_of_user),
         *(UNKNOWN if phase is None else _waits(phase) for phase in (one.prefill, one.decode)),

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from rooflint.answers import generation as generation_answer
@@ -10,7 +11,7 @@ from rooflint.api.devices import Specs
 from rooflint.api.predictions import DEFAULT_LAUNCH, DEFAULT_PRECISION, Columns, all_hardware, context, setting
 from rooflint.base.errors import RooflintError
 from rooflint.hardware.device import Hardware
-from rooflint.hardware.names import system_named
+from rooflint.hardware.names import system_named, system_of
 from rooflint.hardware.registry import Registry
 from rooflint.output.answer import Answer
 from rooflint.prediction import comparison, generation, parallel
@@ -91,11 +92,11 @@ def generate(
     site: Site | None = None,
     specs: Specs = None,
 ) -> Generations:
-    """A language model that reads prompts and writes tokens, on several devices, by default one of each kind.
+    """A language model that reads prompts and writes tokens, on several devices.
 
     Args:
         source: a language model, such as `llama-3.1-8b`, or the path of a `config.json` of Hugging Face.
-        on: devices, or their names.
+        on: devices, or their names; by default one of each kind, or all systems with enough devices.
         prompt: tokens of each prompt; 2048 by default, or fewer where the context is shorter.
         generate: tokens to write for each sequence.
         precision: of the arithmetic, or a policy such as `w4a16`; or several.
@@ -134,10 +135,20 @@ def generate(
     return Generations(runs, settings, found, wanted)
 
 
+def _able(among: Registry, how: Parallelism) -> Iterator[parallel.Place]:
+    """The systems that are large enough, or that can be joined to others of their kind."""
+    for one in map(partial(system_of, among), among.readable_systems()):
+        if how.of_stage <= one.count and (how.devices <= one.count or one.cards):
+            yield parallel.place(one.device, how, among, one)
+
+
 def _places(
     among: Registry, on: "Iterable[str | Hardware] | None", at: str, how: Parallelism
 ) -> Iterator[parallel.Place]:
     """Each device with what it is part of: a system by its name, or the one that has such devices."""
+    if on is None and how.devices > 1:
+        yield from _able(among, how)
+        return
     listed = [on] if isinstance(on, str | Hardware) else [*(on or ())]
     words = [word for one in listed for word in (one.split(",") if isinstance(one, str) else [one])]
     systems = {word: found for word in words if isinstance(word, str) and (found := system_named(among, word))}

@@ -105,7 +105,7 @@ def test_devices_together_are_told_with_their_system_and_what_they_wait_for():
     text = run(*TOGETHER)
     plain = " ".join(text.split())
     assert "not fused, stream launches, tp 8; roofline latency" in plain
-    assert "8 × h100-sxm5-80gb hgx-h100" in plain
+    assert "hgx-h100 8 252.7 115.9 compute 62.4 % memory 70.3 %" in plain
     # 4 prompts of 2048 tokens a pass: 2 · 7/8 of 80 × 134 MB
     assert "all-reduce, attention 8 80 × 134 MB 18.8 GB 80 × 524 kB 73.4 MB" in plain
     assert "weights 17.64 GB a part of 70,553,706,496 parameters" in plain

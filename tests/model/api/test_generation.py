@@ -49,3 +49,12 @@ def test_unknown_names_are_refused():
         rl.generate("lama-3.1-8b", "l4")
     with pytest.raises(rl.RooflintError, match=r"unknown precision 'w4a17' .*policies: w4a16"):
         rl.generate("llama-3.1-8b", "l4", precision="w4a17")
+
+
+def test_without_a_device_all_systems_that_are_large_enough_are_compared():
+    found = rl.generate("llama-3.1-8b", generate=4, prompt=64, tp=8)
+    systems = [one.place.system.short for one in found.candidates]
+    assert len(systems) == len(set(systems)) >= 9
+    assert "hgx-h100" in systems
+    of_sixteen = rl.generate("llama-3.1-8b", generate=4, prompt=64, tp=8, pp=2).candidates
+    assert "pcie-l40s-8" not in {one.place.system.short for one in of_sixteen}  # has no cards to join two
