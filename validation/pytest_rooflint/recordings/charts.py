@@ -9,7 +9,7 @@ import numpy as np
 from pytest_rooflint.recordings.bounds import gemm_bytes
 from rooflint.base.errors import RooflintError
 from rooflint.base.text import counted
-from rooflint.base.units import format_number, percent
+from rooflint.base.units import JOULES, format_number, format_quantity, percent
 from rooflint.hardware.device import Hardware, working_peak_ops_per_s
 from rooflint.output.sections import Curve, Curves, Point, Prose, Roof, Rooflines, Section
 from rooflint.workloads import load
@@ -56,7 +56,8 @@ def sections(shown: Sequence[Shown]) -> Iterator[Section]:
 
 def findings(shown: Sequence[Shown]) -> Iterator[Section]:
     """What the figures say, in words."""
-    if lines := (*_spans(shown), *_batches(shown), *_bounds(shown), *_tails(shown)):
+    found = (_spans, _batches, _ways, _devices, _energies, _bounds, _tails)
+    if lines := tuple(line for each in found for line in each(shown)):
         yield Prose("Findings", lines)
 
 
@@ -229,7 +230,9 @@ def _power(shown: Sequence[Shown]) -> Iterator[Curves]:
         numbers = tuple(float(number) for number, _ in metered)
         means = Curve("mean of a metered run", numbers, tuple(energy.mean_w for _, energy in metered))
         idle = Curve("idle before it", numbers, tuple(energy.idle_w for _, energy in metered))
-        yield Curves("Power by measurement", "measurement", "power", (means, idle), "", "", "W", linear=True)
+        highest = {float(number): energy.max_w for number, energy in metered if energy.max_w is not None}
+        most = [Curve("highest of it", tuple(highest), tuple(highest.values()))] if highest else []
+        yield Curves("Power by measurement", "measurement", "power", (means, idle, *most), "", "", "W", linear=True)
     if curves:
         note = "states before, during and after each measurement, in the order of measuring"
         yield Curves("Power over time", "state", "power", tuple(curves), note, "", "W", linear=True)
@@ -266,6 +269,40 @@ def _batches(shown: Sequence[Shown]) -> Iterator[str]:
         gain = (one.row.samples.best_s / first.batch) / (other.row.samples.best_s / last.batch)
         verb = "gains" if gain > 1.05 else "loses" if gain < 0.95 else "keeps"
         yield f"{label} {verb} throughput from batch {first.batch} to {last.batch}: {gain:.3g} times"
+
+
+def _ways(shown: Sequence[Shown]) -> Iterator[str]:
+    """The fastest precision and mode of each network at a batch, beside the slowest."""
+    groups: dict[tuple[object, ...], list[Shown]] = {}
+    for one, net in _networks(shown):
+        groups.setdefault((net.name, net.batch, net.tokens, net.past, one.where), []).append(one)
+    for group in groups.values():
+        if len(group) > 1:
+            fast, slow = (pick(group, key=lambda one: one.row.samples.median_s) for pick in (min, max))
+            gain = slow.row.samples.median_s / fast.row.samples.median_s
+            yield f"{fast.name} is the fastest of {len(group)} ways, {gain:.3g} times as fast as {slow.name}"
+
+
+def _devices(shown: Sequence[Shown]) -> Iterator[str]:
+    """Which machine is the fastest in how many of the networks that all of them ran."""
+    machines = dict.fromkeys(one.where for one, _ in _networks(shown))
+    times: dict[str, dict[str, float]] = {}
+    for one, _ in _networks(shown):
+        times.setdefault(one.row.name, {})[one.where] = one.row.samples.median_s
+    common = [each for each in times.values() if len(each) == len(machines)]
+    if len(machines) > 1 and common:
+        first = [min(each, key=each.__getitem__) for each in common]
+        for machine in dict.fromkeys(first):
+            yield f"{machine} is the fastest in {first.count(machine)} of {counted(len(common), 'run')} that all made"
+
+
+def _energies(shown: Sequence[Shown]) -> Iterator[str]:
+    """What takes the least energy for an item, and the most."""
+    known = sorted((one.row.item_j, one.name) for one, _ in _networks(shown) if one.row.item_j)
+    if len(known) > 1:
+        (low, best), (high, worst) = known[0], known[-1]
+        least, most = (format_quantity(each, JOULES, digits=3) for each in (low, high))
+        yield f"{best} takes the least energy for an item, {least}; {worst} takes {most}"
 
 
 def _bounds(shown: Sequence[Shown]) -> Iterator[str]:
