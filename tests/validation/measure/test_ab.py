@@ -213,3 +213,51 @@ def test_a_command_runs_in_its_folder(tmp_path):
     (tmp_path / "here").write_text("0.5", encoding="utf-8")
     code = "print(open('here', encoding='utf-8').read())"
     assert python(code, Timing.PRINTED, tmp_path).seconds() == 0.5
+
+
+# ---- CPU time beside wall time
+
+
+class Both:
+    """A side whose samples have a wall time and a CPU time, each from a list that is gone through again and again."""
+
+    def __init__(self, wall_s, cpu_s):
+        self.wall_s, self.cpu_s = itertools.cycle(wall_s), itertools.cycle(cpu_s)
+        self.side = Side(lambda: next(self.wall_s), both_s=lambda: (next(self.wall_s), next(self.cpu_s)))
+
+
+NOISE = [1.0, 1.9, 1.4, 2.7, 1.2, 3.1, 1.7, 1.1, 2.2, 1.3, 2.9]
+"""Seconds of eleven samples that agree in nothing; blocks have four, so that none begins as another."""
+
+
+def test_cpu_time_decides_what_wall_time_leaves_undecided_twice():
+    found = compare(Both(NOISE, [1.0]).side, Both(NOISE[3:] + NOISE[:3], [1.1]).side, pairs=PAIRS)
+    assert (found.outcome, found.is_by_cpu, len(found.attempts)) == (Outcome.SLOWER, True, 2)
+    assert found.ratio == pytest.approx(1.1)
+    assert found.reason.endswith("by CPU time, where wall time is undecided; measured twice")
+
+
+def test_wall_time_decides_where_it_can_whatever_the_cpu_time_says():
+    # twice the CPU time on two cores takes no longer
+    found = compare(Both([1.0], [1.0]).side, Both([1.0], [2.0]).side, pairs=PAIRS)
+    assert (found.outcome, found.is_by_cpu, len(found.attempts)) == (Outcome.SAME, False, 1)
+    assert "CPU" not in found.reason
+
+
+def test_where_cpu_times_agree_in_nothing_either_it_stays_undecided():
+    found = compare(Both(NOISE, NOISE[5:] + NOISE[:5]).side, Both(NOISE[3:] + NOISE[:3], NOISE).side, pairs=PAIRS)
+    assert (found.outcome >= Outcome.NOISY, found.is_by_cpu) == (True, False)
+
+
+def test_samples_without_a_cpu_time_leave_it_to_wall_time():
+    found = compare(Both(NOISE, [None]).side, Both(NOISE[3:] + NOISE[:3], [None]).side, pairs=PAIRS)
+    assert (found.outcome >= Outcome.NOISY, found.attempts[0][0].cpu_s) == (True, None)
+
+
+def test_a_process_has_its_cpu_time_beside_its_wall_time():
+    words = (sys.executable, "-S", "-c", "import time; time.sleep(0.2); sum(range(200000))")
+    wall_s, cpu_s = Command("x", words, Path.cwd()).both_s()
+    assert wall_s > 0.2
+    assert 0 < cpu_s < wall_s - 0.15  # which sleep is no part of
+    printed = Command("x", (sys.executable, "-S", "-c", "print(0.5)"), Path.cwd(), Timing.PRINTED)
+    assert printed.both_s() == (0.5, None)

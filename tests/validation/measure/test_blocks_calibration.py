@@ -57,6 +57,16 @@ def test_a_loud_machine_says_that_it_finds_nothing():
     assert found.smallest_detected is None
 
 
+@pytest.mark.parametrize("cpu_noise", [0.005, 0.02, 0.1, 1.0])
+def test_cpu_times_decide_more_and_raise_no_alarm_beyond_the_aim_however_noisy_they_are(cpu_noise):
+    wall, cpu = noisy(0.3), noisy(cpu_noise, seed=4)
+    alone, both = calibrate(wall), calibrate(wall, cpu=cpu)
+    assert both.false_positives.share <= FALSE_POSITIVES
+    assert both.undecided <= alone.undecided
+    if cpu_noise <= 0.005:
+        assert (alone.undecided > 0.9, both.undecided < 0.01, both.detections.share > DETECTION) == (True, True, True)
+
+
 def test_the_same_seed_gives_the_same_figures():
     assert calibrate(noisy(0.02), draws=500) == calibrate(noisy(0.02), draws=500)
 

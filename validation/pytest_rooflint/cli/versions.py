@@ -82,7 +82,11 @@ def _calibrate(side: Side, pairs: int, threshold: float, count: int, form: str, 
             ab.take_blocks(stopwatch, stopwatch, count=count, pairs=pairs, watch=observer().watch(), advance=advance)
         )
     took_s = time.perf_counter() - began
-    deliver(calibrated(error_rates(ab.as_blocks(blocks), threshold), side, blocks, took_s), form, output)
+    deliver(
+        calibrated(error_rates(ab.as_blocks(blocks), threshold, cpu=ab.cpu_blocks(blocks)), side, blocks, took_s),
+        form,
+        output,
+    )
 
 
 def _warm(*sides: Side) -> None:

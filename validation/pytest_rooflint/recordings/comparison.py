@@ -93,12 +93,14 @@ class BlockRecord(Strict):
 class ComparisonRecord(Record):
     """Two versions beside each other."""
 
-    schema_: Annotated[Literal["rooflint.measure.compare/2"], Field(alias="schema")]
+    schema_: Annotated[Literal["rooflint.measure.compare/3"], Field(alias="schema")]
     base: SideRecord
     head: SideRecord
     timing: Time
     verdict: Literal["faster", "slower", "same", "undecided"]
     outcome: Literal["faster", "slower", "same", "noisy", "disturbed", "split"]
+    decided_by: Time
+    """`cpu` where wall time is undecided and CPU time is not."""
     reason: str
     ratio: float
     threshold: float
@@ -138,7 +140,7 @@ class Side:
     @property
     def stopwatch(self) -> ab.Side:
         """Takes samples of it."""
-        return ab.Side(self.command.seconds)
+        return ab.Side(self.command.seconds, both_s=self.command.both_s)
 
     @property
     def record(self) -> SideRecord:
@@ -171,6 +173,7 @@ def compared(found: Comparison, base: Side, head: Side) -> Answer:
             timing=base.command.timing.value,
             verdict=found.outcome.verdict,
             outcome=found.outcome.name.lower(),
+            decided_by="cpu" if found.is_by_cpu else base.command.timing.value,
             reason=found.reason,
             ratio=found.ratio,
             threshold=found.threshold,
@@ -196,6 +199,8 @@ def _pairs(blocks: Sequence[Block]) -> int:
 def _sentences(found: Comparison) -> Iterator[str]:
     yield f"{found.outcome.verdict}: {found.reason}"
     yield f"Median over blocks of the ratio of least times: {format_number(found.ratio, 4)}"
+    if found.is_by_cpu:
+        yield "CPU time does not count waiting: for a core, which others cause, nor for files, locks and sleep"
     if found.outcome >= Outcome.NOISY:
         yield "Try more --pairs or a quieter machine; --calibrate tells which slowdowns can be detected here"
 

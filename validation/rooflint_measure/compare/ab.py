@@ -3,10 +3,12 @@
 import json
 import math
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +19,11 @@ from rooflint_measure.record import Frozen, Samples
 from rooflint_measure.sensors.host import Watch
 from rooflint_measure.stopwatches.clocks import Call, Clock, HostClock
 from rooflint_measure.stopwatches.timing import LEAST_S, Column
+
+if sys.platform == "win32":  # which counts no CPU time of children
+    resource = None
+else:
+    import resource
 
 
 class ProcessError(RooflintError):
@@ -44,15 +51,21 @@ class Command:
 
     def seconds(self) -> float:
         """Run it once. Raises ProcessError. [s]"""
-        began, cpu_s = time.perf_counter_ns(), _cpu_s() if self.timing is Timing.CPU else 0.0
-        printed = self._run()
-        match self.timing:
-            case Timing.WALL:
-                return (time.perf_counter_ns() - began) / 1e9
-            case Timing.CPU:
-                return _cpu_s() - cpu_s
-            case Timing.PRINTED:
-                return self._least(printed)
+        return self.both_s()[0]
+
+    def both_s(self) -> tuple[float, float | None]:
+        """Run it once: the time that counts, and the CPU time beside a wall time, where the system counts it. [s]
+
+        Raises ProcessError.
+        """
+        if self.timing is Timing.PRINTED:
+            return self._least(self._run()), None
+        before = _cpu_s() if self.timing is Timing.CPU or resource else None
+        began = time.perf_counter_ns()
+        self._run()
+        wall_s = (time.perf_counter_ns() - began) / 1e9
+        cpu_s = None if before is None else _cpu_s() - before
+        return (wall_s, cpu_s) if self.timing is Timing.WALL else (cpu_s or 0.0, None)
 
     def _run(self) -> str:
         try:
@@ -88,10 +101,8 @@ def _is_time(value: object) -> bool:
 
 def _cpu_s() -> float:
     """CPU time of all children that have ended, in user and in kernel mode. Raises ProcessError. [s]"""
-    try:
-        import resource  # noqa: PLC0415  # only where the system has it
-    except ImportError:
-        raise ProcessError("CPU times of processes are not available: this system does not count them") from None
+    if resource is None:
+        raise ProcessError("CPU times of processes are not available: this system does not count them")
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -111,10 +122,17 @@ class Side:
     sample_s: Callable[[], float]
     """Time of one call. [s]"""
     calls: int = 1
+    both_s: Callable[[], tuple[float, float | None]] | None = None
+    """The same sample with its CPU time, where that is known. [s]"""
 
-    def seconds(self) -> float:
-        """Time of one call, as far as a clock can see it. [s]"""
-        return max(self.sample_s(), LEAST_S)
+    def seconds(self, cpu_s: list[float]) -> float:
+        """Time of one call, as far as a clock can see it; its CPU time is added to a list where it is known. [s]"""
+        if self.both_s is None:
+            return max(self.sample_s(), LEAST_S)
+        taken_s, spent_s = self.both_s()
+        if spent_s is not None:
+            cpu_s.append(max(spent_s, LEAST_S))
+        return max(taken_s, LEAST_S)
 
 
 @dataclass(frozen=True)
@@ -134,6 +152,8 @@ class Block(Frozen):
 
     base: Samples
     head: Samples
+    cpu_s: tuple[tuple[float, ...], tuple[float, ...]] | None = None
+    """CPU time of each sample, of the base and of the head; None where it was not read, or is the time itself. [s]"""
 
 
 class Comparison(Frozen):
@@ -146,7 +166,19 @@ class Comparison(Frozen):
     @property
     def last(self) -> Blocks:
         """The blocks that decide."""
-        return as_blocks(self.attempts[-1])
+        return self._by_cpu if self.is_by_cpu and self._by_cpu is not None else as_blocks(self.attempts[-1])
+
+    @property
+    def _by_cpu(self) -> Blocks | None:
+        """The last blocks by their CPU times, which no neighbour on the same core prolongs."""
+        return cpu_blocks(self.attempts[-1])
+
+    @property
+    def is_by_cpu(self) -> bool:
+        """Whether CPU time decides, because wall time does not, the second time either."""
+        if outcomes(as_blocks(self.attempts[-1]), self.threshold) < Outcome.NOISY or self._by_cpu is None:
+            return False
+        return bool(outcomes(self._by_cpu, self.threshold) < Outcome.NOISY)
 
     @property
     def outcome(self) -> Outcome:
@@ -162,7 +194,8 @@ class Comparison(Frozen):
     def reason(self) -> str:
         """Why, in a sentence."""
         again = "; measured twice" if len(self.attempts) > 1 else ""
-        return reason(self.last, self.threshold) + again
+        clock = " by CPU time, where wall time is undecided" if self.is_by_cpu else ""
+        return reason(self.last, self.threshold) + clock + again
 
 
 def as_blocks(attempt: Sequence[Block]) -> Blocks:
@@ -170,6 +203,15 @@ def as_blocks(attempt: Sequence[Block]) -> Blocks:
     sides = [[block.base for block in attempt], [block.head for block in attempt]]
     times = [np.array([samples.seconds for samples in side]) for side in sides]
     return blocks(*times, *(_marks(side) for side in sides))
+
+
+def cpu_blocks(attempt: Sequence[Block]) -> Blocks | None:
+    """CPU times as arrays; None where they are not known. What disturbs a wall time does not disturb them."""
+    pairs = [block.cpu_s for block in attempt]
+    if any(pair is None or len(pair[0]) != len(pair[1]) or len(pair[0]) < 2 for pair in pairs):
+        return None
+    base, head = zip(*(pair for pair in pairs if pair), strict=True)
+    return blocks(np.array(base), np.array(head))
 
 
 def _marks(side: Sequence[Samples]) -> list[list[bool]]:
@@ -185,12 +227,15 @@ def compare(
     threshold: float = THRESHOLD,
     advance: Advance = lambda: None,
 ) -> Comparison:
-    """Six blocks, and six more if those leave it undecided. `advance` is called after each block."""
+    """Six blocks, and six more if those leave it undecided; then CPU time decides, where it was read and can.
+
+    `advance` is called after each block.
+    """
     attempts: list[tuple[Block, ...]] = []
     while len(attempts) < 2:
         attempts.append(tuple(take_blocks(base, head, count=BLOCKS, pairs=pairs, watch=watch, advance=advance)))
         found = Comparison(threshold=threshold, attempts=tuple(attempts))
-        if found.outcome < Outcome.NOISY:
+        if found.outcome < Outcome.NOISY and not found.is_by_cpu:
             break
     return found
 
@@ -205,12 +250,17 @@ def take_blocks(
 
 
 def _block(base: Side, head: Side, pairs: int, watch: Watch, *, head_first: bool) -> Block:
-    of_base, of_head = Column(), Column()
-    order = [(base, of_base), (head, of_head)]
+    of_base, of_head, cpu_s = Column(), Column(), ([], [])  # type: tuple[Column, Column, tuple[list[float], list[float]]]
+    order = [(base, of_base, cpu_s[0]), (head, of_head, cpu_s[1])]
     for number in range(pairs):
-        for side, column in order if number % 2 == head_first else reversed(order):
-            column.take(side.seconds, watch)
-    return Block(base=of_base.samples(base.calls), head=of_head.samples(head.calls))
+        for side, column, spent_s in order if number % 2 == head_first else reversed(order):
+            column.take(partial(side.seconds, spent_s), watch)
+    known = all(len(one) == pairs for one in cpu_s)
+    return Block(
+        base=of_base.samples(base.calls),
+        head=of_head.samples(head.calls),
+        cpu_s=(tuple(cpu_s[0]), tuple(cpu_s[1])) if known else None,
+    )
 
 
 def compare_calls(
