@@ -20,6 +20,7 @@ _HOMES = {
     "Prediction": "rooflint.api.predictions",
     "Quantity": "rooflint.api.devices",
     "RooflintError": "rooflint.base.errors",
+    "TrainingStep": "rooflint.api.training",
     "Workers": "rooflint.base.shards",
     "compare": "rooflint.api.predictions",
     "device": "rooflint.api.devices",
@@ -30,6 +31,7 @@ _HOMES = {
     "network": "rooflint.api.predictions",
     "networks": "rooflint.api.predictions",
     "predict": "rooflint.api.predictions",
+    "train": "rooflint.api.training",
 }
 _HARNESS = ("audit", "check")
 """What the harness brings, by entry points of the group `rooflint.api`; the model imports nothing above it."""

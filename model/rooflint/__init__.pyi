@@ -16,6 +16,8 @@ from rooflint.api.predictions import compare as compare
 from rooflint.api.predictions import network as network
 from rooflint.api.predictions import networks as networks
 from rooflint.api.predictions import predict as predict
+from rooflint.api.training import TrainingStep as TrainingStep
+from rooflint.api.training import train as train
 from rooflint.base.errors import RooflintError as RooflintError
 from rooflint.base.shards import Workers as Workers
 

@@ -55,11 +55,22 @@ def analyze_command(
     tp: options.Tensor = 1,
     pp: options.Pipeline = 1,
     ep: options.Expert = 1,
+    train: options.Train = False,
+    recompute: options.Recompute = "",
     form: options.Format = "",
     output: options.Output = None,
     specs: Specs = None,
 ) -> None:
     """Show time, units, energy, memory, cost and carbon of a network on a device, down to each kernel."""
+    if train or recompute:
+        others = {"input": shape, "past": past, "generate": generate, "fuse": fuse, "require": require}
+        _refuse_beside_train(others | {"tp": tp > 1, "pp": pp > 1, "ep": ep > 1}, train)
+        step = rooflint.train(
+            network, device, length=prompt, precision=precision, batch=batch or 1, recompute=recompute or "selective",
+            storage=storage, launch=launch, fidelity=fidelity, at=at, specs=specs,
+        )  # fmt: skip
+        deliver(step.answer(), form, output)
+        return
     from rooflint.prediction.cost import CostTables, Place, cost_of  # noqa: PLC0415
 
     if generate:
@@ -85,8 +96,8 @@ def analyze_command(
 
     found = predicted(together)
     single = None if work.fixed_batch and together > 1 else predicted(1)
-    place = Place(region, electricity, pue, years, load)
-    deliver(found.answer(single, cost_of(found, CostTables.of(registry(specs)), place)), form, output)
+    cost = cost_of(found, CostTables.of(registry(specs)), Place(region, electricity, pue, years, load))
+    deliver(found.answer(single, cost), form, output)
 
 
 class Level(StrEnum):
@@ -188,6 +199,14 @@ def _question(
         baseline=named(baseline) if baseline else None,
         explained=(named(explained[0]), named(explained[1])) if explained else None,
     )
+
+
+def _refuse_beside_train(given: Mapping[str, object], train: bool) -> None:
+    if not train:
+        raise RooflintError("--recompute: want --train beside it")
+    for option, value in given.items():
+        if value:
+            raise RooflintError(f"--{option}: want it without --train, whose answer is one step on one device")
 
 
 def _refuse_beside_generate(given: Mapping[str, object]) -> None:

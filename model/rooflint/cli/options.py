@@ -74,6 +74,12 @@ Generate = Annotated[
     int | None,
     typer.Option("--generate", help="Tokens to write after the prompt: time to first token, per token.", min=1),
 ]
+Train = Annotated[
+    bool, typer.Option("--train", help="One training step with Adam: time, memory, MFU; --prompt is its sequence.")
+]
+Recompute = Annotated[
+    str, typer.Option("--recompute", help="Beside --train, what runs again: none, selective (attention), full.")
+]
 Tensor = Annotated[
     int, typer.Option("--tp", help="Devices of a system that share each product, beside --generate.", min=1)
 ]

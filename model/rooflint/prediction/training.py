@@ -49,7 +49,7 @@ class TokenOps:
         """What MFU counts, whatever is computed again. [op]"""
         return self.parameters + self.attention
 
-    def hardware(self, recompute: Recompute) -> float:
+    def hardware(self, recompute: str) -> float:
         """What HFU counts: another forward pass of attention, or of everything. [op]"""
         again = {"none": 0.0, "selective": self.attention, "full": self.model}[recompute]
         return self.model + again / PASSES
@@ -101,7 +101,8 @@ class Run:
     batch: int
     length: int
     """Tokens of each sequence."""
-    recompute: Recompute = "selective"
+    recompute: str = "selective"
+    """`none`, `selective` or `full`."""
 
     def __post_init__(self) -> None:
         """Raises WorkloadError for less than one sequence or token, and for an unknown way to recompute."""
@@ -150,7 +151,7 @@ IN_LAYERS_NOT = ("embedding", "positions", "positions_add", "norm", "head")
 """Rows before and after the layers."""
 
 
-def _runs_again(op: Op, recompute: Recompute) -> bool:
+def _runs_again(op: Op, recompute: str) -> bool:
     return op.kind in ATTENTION if recompute == "selective" else op.name not in IN_LAYERS_NOT
 
 

@@ -77,6 +77,7 @@ def test_the_export_is_a_schema_of_the_draft_that_it_names(validators):
         "explain_gemm",
         "explore",
         "generate",
+        "train",
     }
     measured = {"measure_compare", "measure_calibrate"}
     assert set(validators) == {
@@ -150,6 +151,7 @@ def test_an_export_mends_a_stale_schema_and_leaves_a_fresh_one(copied, capsys):
         "sweep.json",
         "tdp_estimate.json",
         "tdp_registry.json",
+        "train.json",
     ]
 
 

@@ -25,6 +25,7 @@ from rooflint.answers import (
     sweep,
     tdp_estimate,
     tdp_registry,
+    training,
 )
 from rooflint.base.errors import shown
 from rooflint.base.files import write_atomically
@@ -66,6 +67,7 @@ _MODEL: Mapping[str, type[BaseModel]] = {
     "sweep": sweep.SweepRecord,
     "generate": generation.GenerateRecord,
     "generate-sweep": generation_sweep.GenerateSweepRecord,
+    "train": training.TrainRecord,
     "tdp_estimate": tdp_estimate.TdpEstimateRecord,
     "tdp_registry": tdp_registry.TdpRegistryRecord,
     "explain_gemm": explain_gemm.GemmRecord,

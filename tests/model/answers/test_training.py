@@ -1,0 +1,68 @@
+"""The answer to `rooflint analyze NETWORK DEVICE --train`: what it says, and which options it refuses."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+import rooflint as rl
+from rooflint.answers.training import TrainRecord
+from rooflint.base.errors import RooflintError
+from rooflint.cli.networks import app
+
+ASKED = ("analyze", "llama-3.1-8b", "h200-sxm", "--train", "--prompt", "4096")
+
+
+def run(*arguments):
+    result = CliRunner(env={"COLUMNS": "80", "NO_COLOR": "1"}).invoke(app, arguments, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_text_says_what_a_step_needs():
+    text = " ".join(run(*ASKED).split())
+    # 8 030 261 248 parameters × 2 B; × 2 B; × 12 B
+    assert "weights 16.06 GB 8,030,261,248 parameters" in text
+    assert "optimizer 96.36 GB master copy and two moments in FP32" in text
+    assert "of 141 GB unless states and activations are sharded" in text
+
+
+def test_json_has_a_schema_and_obeys_the_options():
+    found = json.loads(run(*ASKED, "-b", "2", "--recompute", "full", "-f", "json"))
+    assert TrainRecord.model_validate(found).batch == 2
+    assert (found["recompute"], found["length"], found["fits"]) == ("full", 4096, True)  # 16 B × 8 G and 7.5 GB
+    assert sum(found["parts_s"].values()) == pytest.approx(found["step_s"])
+    assert found["mfu"] == pytest.approx(found["tokens_per_s"] * found["model_ops_per_token"] / found["peak_ops_per_s"])
+    assert found["tokens_per_s"] == pytest.approx(2 * 4096 / found["step_s"])
+
+
+@pytest.mark.parametrize(
+    ("more", "name"),
+    [
+        (("--tp", "2"), "tp"),
+        (("--generate", "8"), "generate"),
+        (("--past", "8"), "past"),
+        (("--fuse",), "fuse"),
+        (("--input", "8,3"), "input"),
+    ],
+)
+def test_options_of_other_questions_are_refused_beside_train(more, name):
+    with pytest.raises(RooflintError, match=f"--{name}: want it without --train"):
+        run(*ASKED, *more)
+
+
+def test_recomputation_is_asked_for_beside_train_only():
+    with pytest.raises(RooflintError, match="--recompute: want --train beside it"):
+        run("analyze", "llama-3.1-8b", "h200-sxm", "--recompute", "full")
+
+
+def test_the_function_prints_what_the_command_prints():
+    step = rl.train("llama-3.1-8b", "h200-sxm", length=4096)
+    assert str(step).strip() == run(*ASKED).strip()
+    assert step.found.mfu < step.found.hfu < 1
+    assert repr(step) == "<TrainingStep of llama-3.1-8b on nvidia/h200-sxm-141gb>"
+
+
+def test_only_transformers_train():
+    with pytest.raises(RooflintError, match="unknown network 'resnet18'"):
+        rl.train("resnet18", "h200-sxm")
