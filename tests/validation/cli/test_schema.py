@@ -63,6 +63,7 @@ def test_the_export_is_a_schema_of_the_draft_that_it_names(validators):
         "prices",
         "grid",
         "network",
+        "system",
         "silicon",
         "silicon_ops",
         "device_calibration",
@@ -77,6 +78,7 @@ def test_the_export_is_a_schema_of_the_draft_that_it_names(validators):
         "explain_gemm",
         "explore",
         "generate",
+        "generate-sweep",
         "train",
     }
     measured = {"measure_compare", "measure_calibrate"}
@@ -104,7 +106,7 @@ def test_the_committed_schemas_are_those_of_the_models(capsys):
 @pytest.mark.slow
 def test_a_check_finds_a_missing_a_stale_and_a_fresh_schema(copied, capsys):
     assert status(check=True) == 1
-    assert capsys.readouterr().out.count("differs from the models; run: rooflint schema") == 31
+    assert capsys.readouterr().out.count("differs from the models; run: rooflint schema") == 34
     assert list(copied.iterdir()) == []  # a check writes nothing
     assert status(check=False) == 0
     assert status(check=True) == 0
@@ -137,6 +139,7 @@ def test_an_export_mends_a_stale_schema_and_leaves_a_fresh_one(copied, capsys):
         "events.json",
         "explain_gemm.json",
         "explore.json",
+        "generate-sweep.json",
         "generate.json",
         "grid.json",
         "hardware.json",
@@ -149,6 +152,7 @@ def test_an_export_mends_a_stale_schema_and_leaves_a_fresh_one(copied, capsys):
         "silicon.json",
         "silicon_ops.json",
         "sweep.json",
+        "system.json",
         "tdp_estimate.json",
         "tdp_registry.json",
         "train.json",
