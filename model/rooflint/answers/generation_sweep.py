@@ -1,7 +1,6 @@
 """The answer to `rooflint sweep NETWORK --generate N`: the best batch by device and precision, and the Pareto line."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -19,7 +18,7 @@ from rooflint.answers.generation import (
     too_large,
 )
 from rooflint.answers.insights import caveats
-from rooflint.answers.record import PolicyRecord, RefusedRecord, basis_text, policy_record, policy_text, run_text
+from rooflint.answers.record import PolicyRecord, RefusedRecord, basis_text, policy_record, policy_text, settings_text
 from rooflint.base.text import UNKNOWN
 from rooflint.base.units import BYTES, SECONDS, format_quantity
 from rooflint.hardware.schema import Strict
@@ -89,9 +88,6 @@ class GenerateSweepRecord(Record):
     caveats: list[str]
 
 
-DEFAULT = "bf16"
-"""Stands for several precisions until they are named."""
-
 BEST = ("device", "precision", "batch", "first token", "per token", "tokens/s", "user", "USD/10⁶", "J/token")
 FRONT = ("device", "precision", "batch", "tokens/s", "per user", "first token", "USD/10⁶")
 OVER = ("batch", "first token", "per token", "tokens/s", "per user", "USD/10⁶", "energy/token", "memory", "waits for")
@@ -100,15 +96,12 @@ MOST_ROWS, MOST_GRIDS, MOST_CURVES = 20, 4, 8
 
 def answer(runs: Sequence[Run], found: Sequence[Candidate], wanted: Sequence[Requirement] = ()) -> Answer:
     """The best batch of each device and precision, and the Pareto line over all of them."""
-    first, setting = runs[0], found[0].setting
-    asked = run_text(None, setting)
-    if len(precisions := list(dict.fromkeys(one.setting.compute for one in found))) > 1:
-        asked = run_text(None, replace(setting, compute=DEFAULT)).replace(DEFAULT, ", ".join(precisions), 1)
+    first = runs[0]
     front = pareto(run for one in found for run in one.able(wanted))
     sentences = tuple(caveats(one.contender for one in found))
     return Answer(
         title=f"{first.network.name}: {first.generate} tokens after a prompt of {first.prompt}, over batches",
-        subtitle=f"{asked}; {basis_text(setting)}",
+        subtitle=f"{settings_text([one.setting for one in found])}; {basis_text(found[0].setting)}",
         sections=tuple(_swept(found, wanted, front, sentences)),
         record=lambda: _sweep_record(runs, found, wanted, front, sentences),
         listing=lambda: Table(LISTING, tuple(row for one in found for row in _points(one))),

@@ -4,7 +4,8 @@ SI base units are in the names; null stands for what is not known. A change that
 the end of `schema`; an addition does not.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -83,6 +84,15 @@ def run_text(batch: int | None, setting: Setting) -> str:
     parts += ["calibrated kernel times where available"] if setting.fidelity == SILICON else []
     parts += [] if setting.cached else ["every byte from memory"]
     return ", ".join(parts)
+
+
+def settings_text(settings: Sequence[Setting]) -> str:
+    """The same of settings that differ in precision alone: `bf16, w4a16, not fused, stream launches`."""
+    names = list(dict.fromkeys(setting.compute for setting in settings))
+    if len(names) == 1:
+        return run_text(None, settings[0])
+    plain = run_text(None, replace(settings[0], compute="bf16"))  # without the terms of a policy
+    return plain.replace("bf16", ", ".join(names), 1)
 
 
 def policy_text(policy: Policy) -> str:

@@ -15,6 +15,7 @@ from rooflint.answers.record import (
     listing,
     run_fields,
     run_text,
+    settings_text,
 )
 from rooflint.base.text import UNKNOWN, counted
 from rooflint.base.units import percent
@@ -197,11 +198,10 @@ class SweepRecord(Record):
 
 def sweep_answer(work: Workload, sweeps: Sequence[BatchSweep], wanted: Sequence[Requirement]) -> Answer:
     """What was found, for people and for programs."""
-    setting, precisions = sweeps[0].setting, ", ".join(dict.fromkeys(one.setting.compute for one in sweeps))
     record = _record(work, sweeps, wanted)
     return Answer(
         title=f"{work.name} over batches",
-        subtitle=run_text(None, setting).replace(setting.compute, precisions, 1),
+        subtitle=settings_text([one.setting for one in sweeps]),
         sections=tuple(_sections(sweeps, wanted, record)),
         record=record,
         listing=listing(_listed(sweeps, record)),

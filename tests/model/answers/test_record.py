@@ -2,7 +2,16 @@
 
 import pytest
 
-from rooflint.answers.record import LISTING, DeviceRecord, RefusedRecord, device_record, listing, run_fields, run_text
+from rooflint.answers.record import (
+    LISTING,
+    DeviceRecord,
+    RefusedRecord,
+    device_record,
+    listing,
+    run_fields,
+    run_text,
+    settings_text,
+)
 from rooflint.answers.record import RunRecord as Run
 from rooflint.coefficients.library import FREE
 from rooflint.prediction.metrics import red_flags
@@ -119,3 +128,9 @@ def test_an_energy_that_lacks_a_term_is_not_complete(comparison):
     for device, complete in (("intel/gaudi-2", False), ("nvidia/h100-sxm5-80gb", True)):
         (row,) = listing([(run, recorded(comparison, device)[1])]).rows
         assert dict(zip(LISTING, row, strict=True))["energy_complete"] is complete
+
+
+def test_settings_that_differ_in_precision_are_told_once():
+    settings = [Setting(name, fuse=True) for name in ("w4a16", "bf16", "w4a16")]
+    assert settings_text(settings) == "w4a16, bf16, fused, stream launches"
+    assert settings_text(settings[:1]) == "w4a16 (weights 4.125 bit, cache bf16), fused, stream launches"
