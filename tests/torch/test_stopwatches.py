@@ -1,5 +1,7 @@
 """Stopwatches on what torch computes: real products, passes and networks, and what is refused with a reason."""
 
+import time
+
 import numpy as np
 import pytest
 import torch
@@ -165,6 +167,20 @@ def test_attention_runs_in_the_backend_that_was_asked_for():
     network.measured(given, Setting(attention="math"), observer=observer(), plan=plan)
     assert module.seen == (True, False)
     assert torch.backends.cuda.flash_sdp_enabled()  # switched back
+
+
+def test_a_network_whose_calls_do_not_fit_the_time_that_is_left_is_refused_after_one_of_them():
+    def slow():
+        time.sleep(0.02)
+        return torch.zeros(1)
+
+    class Slow(torch.nn.Module):
+        def forward(self, x):
+            return x + slow()
+
+    given = Model("slow", Slow, (torch.zeros(1),), 1)
+    with pytest.raises(NotMeasuredError, match=r"a call takes 0.02\d* s, and 9 do not fit the 0 s that are left"):
+        network.measured(given, Setting(), observer=observer(), left_s=0.1)
 
 
 def test_a_measurement_has_bytes_memory_and_items():

@@ -35,9 +35,9 @@ T4 = "nvidia/t4"
 class Bench:
     """Stopwatches that measure nothing: each returns a time of the fake GPU, and faults happen at the figures named."""
 
-    def __init__(self, fakes):
+    def __init__(self, fakes, root):
         self.fakes, self.gpu, self.faults, self.taken = fakes, fakes.FakeGpu(), {}, []
-        self.observer = GpuObserver(NvidiaGpu(fakes.FakeNvml(self.gpu), "handle 0"))
+        self.observer = GpuObserver(NvidiaGpu(fakes.FakeNvml(self.gpu), "handle 0"), root)
 
     def measured(self, name, subject, **more):
         self.taken.append(name)
@@ -65,8 +65,10 @@ class Bench:
 
 
 @pytest.fixture
-def bench(fakes, monkeypatch):
-    found = Bench(fakes)
+def bench(fakes, monkeypatch, tmp_path):
+    # what else runs on the machine of the tests disturbs nothing
+    monkeypatch.setattr(timing, "involuntary_switches", lambda: None)
+    found = Bench(fakes, tmp_path / "no proc")
     product = Gemm(precision="fp16", library="cublas", m=512, n=512, k=512)
     kernel = Kernel("fp16", "cublas", "cuda", {"torch.mm": None})
     monkeypatch.setattr(products, "has_torch", lambda: True)
@@ -340,7 +342,10 @@ def test_the_account_says_checks_claims_and_facts_in_eighty_columns(bench, t4, c
     assert headings[:4] == ["Checks", "Claims", "Why they fail", "Claims to propose"]
     assert "(a rehearsal on a CPU)" in found.title
     lines = [line for one in found.sections if one.heading == "Claims to propose" for line in one.sentences]
-    assert "  - {efficiency: gemm fp16, expect: 211 %}" in lines
+    assert "{efficiency: gemm fp16, expect: 211 %}" in lines
+    disturbed = recording.measurements[0].samples.model_copy(update={"throttled": dict.fromkeys(range(3), ("hot",))})
+    hot = of_t4(bench, recording.measurements[0].model_copy(update={"samples": disturbed}))
+    assert first_hour.claims(hot, t4)[-1] == "no efficiency: every product and pass was disturbed; measure again"
     unknown = told(recording, None, Registry(), checked(bench), [], rehearsed=False)
     assert "no claim can be judged" in next(one for one in unknown.sections if one.heading == "Claims").sentences[0]
 

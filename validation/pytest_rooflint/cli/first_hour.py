@@ -13,6 +13,7 @@ from pytest_rooflint.recordings.first_hour import Check, Journal
 from rooflint.api.devices import registry
 from rooflint.base.errors import RooflintError
 from rooflint.base.precision import precision as precision_named
+from rooflint.base.text import counted
 from rooflint.cli.options import Specs
 from rooflint.output.deliver import deliver
 from rooflint_measure.record import write
@@ -67,6 +68,9 @@ def first_hour_command(
         results.progress = first_hour.watched(results.observer, recorder.tell)
         first_hour.everything(request, results, network or first_hour.NETWORKS)
         stopped.append(first_hour.lost(results, kept))
+        if results.stopped:
+            count = sum(why == results.stopped for why in results.left_out.values())
+            recorder.tell(f"{counted(count, 'figure')} left out: {results.stopped}")
 
     found = recorder.measured(request, everything)
     if stopped[0]:

@@ -20,7 +20,7 @@ from pytest_rooflint.recordings import network_runs, runs
 from pytest_rooflint.recordings.account import account, share
 from pytest_rooflint.recordings.bounds import table_of
 from pytest_rooflint.recordings.laws import LAWS, LawContext, findings
-from pytest_rooflint.recordings.row import RecordedFile
+from pytest_rooflint.recordings.row import RecordedFile, Row, doubt
 from rooflint.base.errors import RooflintError, shown
 from rooflint.base.facts import Fact
 from rooflint.base.files import read_text
@@ -362,7 +362,7 @@ class Held:
 
 def laws(recording: Recording, hardware: Hardware, registry: Registry) -> list[Held]:
     """Each law that no stopwatch can contradict, on every measurement."""
-    recorded = RecordedFile(Path("this recording"), recording, (1,) * len(recording.measurements))
+    rows = recorded_rows(recording)
     context = LawContext(
         hardware=hardware,
         registry=registry,
@@ -374,7 +374,7 @@ def laws(recording: Recording, hardware: Hardware, registry: Registry) -> list[H
     for name, law in LAWS.items():
         if law.compares:  # wants a tolerance that a person states
             continue
-        looked = [*findings(tuple(recorded.rows()), law, context)]
+        looked = [*findings(rows, law, context)]
         broken = tuple(_broken(one) for one in looked if one.state == "breaks")
         counts = {state: sum(one.state == state for one in looked) for state in ("keeps", "silent", "disturbed")}
         found.append(Held(name, counts["keeps"], broken, counts["silent"], counts["disturbed"]))
@@ -387,16 +387,21 @@ def _broken(one: Any) -> str:
 
 
 def claims(recording: Recording, hardware: Hardware) -> list[str]:
-    """Lines of a golden file over the recording, each to be reviewed by a person."""
-    lines = [f"  - {{measured: {name}}}" for name, law in LAWS.items() if not law.compares]
+    """Claims of a golden file over the recording, for a person to review; bands of undisturbed figures alone."""
+    lines = [f"{{measured: {name}}}" for name, law in LAWS.items() if not law.compares]
     best: dict[str, float] = {}
-    for row in recording.measurements:
-        if isinstance(row.subject, Gemm | Stream) and (attained := share(row, hardware)):
-            one = row.subject
-            words = f"gemm {one.precision}" if isinstance(one, Gemm) else f"stream {one.kernel}"
+    for one in recorded_rows(recording):
+        row = one.measurement
+        if isinstance(row.subject, Gemm | Stream) and (attained := share(row, hardware)) and not doubt(one):
+            words = f"gemm {row.subject.precision}" if isinstance(row.subject, Gemm) else f"stream {row.subject.kernel}"
             best[words] = max(best.get(words, 0.0), attained)
-    lines += [f"  - {{efficiency: {words}, expect: {percent(attained)}}}" for words, attained in best.items()]
-    return lines
+    lines += [f"{{efficiency: {words}, expect: {percent(attained)}}}" for words, attained in best.items()]
+    return lines if best else [*lines, "no efficiency: every product and pass was disturbed; measure again"]
+
+
+def recorded_rows(recording: Recording) -> tuple[Row, ...]:
+    """Its measurements, before it is a file."""
+    return tuple(RecordedFile(Path("this recording"), recording, (1,) * len(recording.measurements)).rows())
 
 
 # ---- The account

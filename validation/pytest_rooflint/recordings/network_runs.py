@@ -186,6 +186,7 @@ def _measured(request: Request, case: Case, setting: Setting, sweep: Sweep, peak
         plan=gemm.plan_of(request.seconds),
         reference=peaks.of("bf16" if weights_only else case.precision),
         energy_s=request.energy_s,
+        left_s=peaks.results.budget_s - peaks.results.spent_s,
     )
 
 

@@ -4,6 +4,7 @@ The network is a module with its inputs, its MACs and bytes are numbers: countin
 stopwatch does not know.
 """
 
+import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext
@@ -31,6 +32,9 @@ ATTENTION = {"math": "MATH", "flash": "FLASH_ATTENTION", "efficient": "EFFICIENT
 
 MODES = ("eager", "compile", "graph", "channels_last", "cudnn_benchmark", "no_grad", "high_priority")
 """How a network may be run; `eager` is none of the others. Joined by `+`, with `attention=BACKEND`."""
+
+FEWEST = 9
+"""Calls of a network, however long they take: warm-up, samples, metering and memory. [1]"""
 
 FLUSHED = Unavailable(reason="caches were emptied before each call, and a meter counts that, too")
 
@@ -111,21 +115,27 @@ def measured(
     plan: Plan | None = None,
     reference: Peak | None = None,
     energy_s: float = 0.0,
+    left_s: float = math.inf,
 ) -> Measurement:
     """An inference of a network on random input.
 
     `reference` is timed in turn; a metered run of `energy_s` follows, 0 for none [s]; then a call whose memory is read.
+    A network whose fewest calls do not fit `left_s` is refused [s].
 
     Raises NotMeasuredError where this machine cannot run it so.
     """
     with _settings(setting):
-        call = prepared(model, setting)
+        call, clock = prepared(model, setting), _clock(setting)
+        if left_s < math.inf and (took_s := clock.seconds(call, 1)) * FEWEST > left_s:
+            raise NotMeasuredError(
+                f"a call takes {took_s:.3g} s, and {FEWEST} do not fit the {left_s:.0f} s that are left"
+            )
         found = measure(
             subject(model, setting),
             call,
             observer=observer,
             plan=plan,
-            clock=_clock(setting),
+            clock=clock,
             reference=(reference.subject, reference.call) if reference else None,
             bytes_moved=model.bytes_of(setting.precision) if model.bytes_of else None,
             energy_s=0.0 if setting.flush_bytes else energy_s,
