@@ -31,9 +31,10 @@ import_torchvision()  # transformers imports it, and fails where its operators d
 transformers = pytest.importorskip("transformers")
 
 from rooflint.workloads.capture.trace import Example, capture  # noqa: E402
+from rooflint.workloads.configuration import keys_seen  # noqa: E402
 from rooflint.workloads.huggingface import transformer_of  # noqa: E402
 from rooflint.workloads.ops import NORM_OPS  # noqa: E402
-from rooflint.workloads.transformer import Step, hit_experts, keys_seen, table  # noqa: E402
+from rooflint.workloads.transformer import Step, hit_experts, table  # noqa: E402
 
 BATCH, NEW, PAST = 2, 6, 7
 LAYERS = 4

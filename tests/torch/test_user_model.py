@@ -1,5 +1,7 @@
 """A user's own networks: factories, modules, saved programs, and what is wrong with them in one sentence."""
 
+import subprocess
+import sys
 import warnings
 
 import pytest
@@ -40,6 +42,10 @@ class Grid(nn.Module):
 
 class Two(nn.Module):
     def forward(self, *, left, right):
+        return left + right
+
+class Positional(nn.Module):
+    def forward(self, left, right):
         return left + right
 
 def two():
@@ -264,3 +270,38 @@ def test_a_saved_program_keeps_its_data_flow(tmp_path):
     table = capture_program(tmp_path / "net.pt2")
     assert table.flow == capture(module, (2, 3, 8, 8)).flow
     assert len(table.fused()) == 1
+
+
+def test_a_module_with_two_inputs_wants_a_shape_for_each(nets):
+    with pytest.raises(CaptureError) as refused:
+        capture_factory(f"{nets}:Positional", [(4, 5)])
+    assert str(refused.value) == (
+        f"{nets}:Positional: takes 2 inputs (left, right); want the shape of each, such as --input 4,5 --input 1,128"
+    )
+    assert capture_factory(f"{nets}:Positional", [(4, 5), (4, 5)]).batch == 4
+
+
+# ---- models of transformers, whose import needs torchvision
+
+OF_TRANSFORMERS = """
+import torch
+import transformers
+
+def made():
+    sizes = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64}
+    return transformers.BertModel(transformers.BertConfig(**sizes, vocab_size=100)), torch.zeros(2, 8, dtype=torch.long)
+"""
+
+
+def test_a_factory_may_import_transformers_where_torchvision_is_beside_another_build_of_torch(tmp_path):
+    (tmp_path / "own.py").write_text(OF_TRANSFORMERS, encoding="utf-8")
+    code = """
+from pathlib import Path
+from rooflint.workloads.load import network
+work = network("own.py:made", folder=Path("kept"))
+print(work.at_batch(6).total_macs == 3 * work.total_macs)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, encoding="utf-8", check=False
+    )
+    assert (done.stdout.strip(), done.returncode) == ("True", 0), done.stderr

@@ -171,7 +171,7 @@ def explore(
     known, energies = context(specs)
     base = hardware_of(known, on, at)
     settings = [setting(name, storage, fuse, launch, fidelity, cached) for name in _listed(precision)]
-    runs = _runs(networks, batch, settings, vary)
+    runs = _runs(networks, batch, settings, vary, specs)
     rate = _tariff(known, base, price)
     space = _space(tuple(parameters(base, list(vary), energies, launch, rate)), vary, samples, seed)
     _announced(space, runs, announce)
@@ -190,8 +190,9 @@ def _runs(
     batch: int | Sequence[int] | NDArray[np.integer[Any]],
     settings: Sequence[Setting],
     vary: Mapping[str, Values],
+    specs: Specs,
 ) -> tuple[Run, ...]:
-    works = [network(one) for one in (networks if isinstance(networks, list | tuple) else [networks])]
+    works = [network(one, specs=specs) for one in (networks if isinstance(networks, list | tuple) else [networks])]
     sizes = [batch] if isinstance(batch, int) else np.ravel(batch).tolist() if _is_array(batch) else batch
     sizes = [int(size) if isinstance(size, np.integer) else size for size in sizes]
     runs = tuple(Run(work.at_batch(size), each) for work in works for each in settings for size in sizes)

@@ -7,10 +7,11 @@ from typing import Annotated
 import typer
 
 from rooflint.api.exploration import Exploration, explore
+from rooflint.api.predictions import network as net
 from rooflint.base.errors import RooflintError, shown
 from rooflint.base.shards import Workers
 from rooflint.cli import options
-from rooflint.cli.options import batches_of
+from rooflint.cli.options import batch_of, batches_of, shapes_of
 from rooflint.hardware.variant_spec import place_of
 from rooflint.output.deliver import check_place, deliver
 from rooflint.prediction.space import EXAMPLE
@@ -47,6 +48,7 @@ def explore_command(
     launch: options.Launch = "stream",
     fidelity: options.Fidelity = "roofline",
     cached: options.Cached = True,
+    shape: options.Shape = None,
     price: Annotated[
         str, typer.Option(help="Price of the base, such as '2.5 USD/h' or '1500 USD'; by default the newest known.")
     ] = "",
@@ -69,7 +71,11 @@ def explore_command(
     """Explore variants of a device: the best of them for networks, and which fact buys most."""
     wanted = _wanted(save or ())
     check_place(form, output)  # refused, as these are, before anything is predicted
-    networks = [word.strip() for text in network for word in text.split(",") if word.strip()]
+    sizes = shapes_of(shape)
+    if batch_of(None, sizes) > 1:
+        raise RooflintError(f"--input: want a first size of 1 beside --batch, found {sizes[0][0]}")
+    names = [word.strip() for text in network for word in text.split(",") if word.strip()]
+    networks = [net(name, shape=sizes, specs=specs) for name in names]
     found = explore(
         base, _varied(vary), networks,
         minimise=minimise, maximise=maximise, require=require, precision=precision, batch=batches_of(batch, "--batch"),

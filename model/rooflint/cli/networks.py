@@ -245,7 +245,7 @@ def _named(found: Comparison, devices: list[Hardware], name: str) -> Contender:
 def models_command(
     device: DeviceName,
     networks: Annotated[list[str] | None, typer.Argument(help="Networks; all that need no torch if none.")] = None,
-    batch: options.Batch = 1,
+    batch: options.BatchOrInput = None,
     precision: options.Compute = "bf16",
     storage: options.Storage = "",
     at: options.Mode = "",
@@ -253,6 +253,7 @@ def models_command(
     launch: options.Launch = "stream",
     fidelity: options.Fidelity = "roofline",
     cached: options.Cached = True,
+    shape: options.Shape = None,
     form: options.Format = "",
     output: options.Output = None,
     specs: Specs = None,
@@ -263,18 +264,20 @@ def models_command(
     setting = api.setting(precision, storage, fuse, launch, fidelity, cached)
     known, energies = api.context(specs)
     hardware = select_device(known, device, at)
+    sizes = shapes_of(shape)
+    together = batch_of(batch, sizes)
     found: list[tuple[str, Contender]] = []
     refused: list[str] = []
     for name in networks or api.networks(specs):
         try:
-            one = contend(hardware, api.network(name, specs=specs).at_batch(batch), energies, setting)
+            one = contend(hardware, api.network(name, shape=sizes, specs=specs).at_batch(together), energies, setting)
         except RooflintError as error:
             refused.append(str(error))
             continue
         found.append((name.rpartition("/")[2], one))
     if not found:
         raise RooflintError("\n".join(refused))
-    deliver(models_answer(found, setting, batch, refused), form, output)
+    deliver(models_answer(found, setting, together, refused), form, output)
 
 
 @app.command("sweep")

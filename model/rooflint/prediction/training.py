@@ -16,10 +16,10 @@ from rooflint.base.units import OPS_PER_MAC
 from rooflint.energy.model import Energies
 from rooflint.hardware.device import Hardware, peak_ops_per_s, working_units
 from rooflint.prediction.predict import ROOFLINE, Prediction, Setting, predict
-from rooflint.workloads.configuration import Transformer
+from rooflint.workloads.configuration import Transformer, keys_seen
 from rooflint.workloads.networks import Network
 from rooflint.workloads.ops import Op
-from rooflint.workloads.transformer import keys_seen, table
+from rooflint.workloads.transformer import table
 from rooflint.workloads.workload import Workload, WorkloadError
 
 Attention = Literal["full", "causal", "none"]

@@ -170,6 +170,25 @@ class Transformer:
         return 2 * self.kv_heads * self.head_size * kept
 
 
+# ---- What tokens see
+
+
+def keys_seen(new: int, past: int, window: int = 0, *, chunked: bool = False) -> int:
+    """Keys that all new tokens of a sequence see together: each those before it and itself, within the window."""
+    if chunked and window:
+        return _in_chunks(past + new, window) - _in_chunks(past, window)
+    if not window or past + new <= window:
+        return new * past + new * (new + 1) // 2
+    short = max(min(window - past, new), 0)  # tokens that still see all that came before
+    return short * past + short * (short + 1) // 2 + (new - short) * window
+
+
+def _in_chunks(tokens: int, chunk: int) -> int:
+    """Keys that tokens from the first on see, each those of its own chunk up to itself."""
+    whole, rest = divmod(tokens, chunk)
+    return whole * (chunk * (chunk + 1) // 2) + rest * (rest + 1) // 2
+
+
 # ---- Parameters
 
 Products = tuple[tuple[int, int], ...]

@@ -36,7 +36,7 @@ from rooflint.workloads.workload import Workload, WorkloadError
 
 RULES = (
     "ops.py", "load.py", "capture/graph.py", "capture/torchvision_networks.py", "capture/trace.py",
-    "capture/user_model.py", "scaling.py",
+    "capture/user_model.py", "scaling.py", "workload.py",
 )  # fmt: skip
 """Modules that decide what is in a table; when one changes, no older entry is found."""
 

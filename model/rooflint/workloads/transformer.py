@@ -14,7 +14,7 @@ from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
-from rooflint.workloads.configuration import Encoder, Experts, Image, Latent, Transformer
+from rooflint.workloads.configuration import Encoder, Experts, Image, Latent, Transformer, keys_seen
 from rooflint.workloads.flow import INPUT, Flow, Role, Roles, Share
 from rooflint.workloads.ops import ELEMENTWISE, GELU_OPS, NORM_OPS, ROWWISE, SOFTMAX_OPS, Op, Tokens, Window
 from rooflint.workloads.workload import Workload, WorkloadError
@@ -109,22 +109,6 @@ def hit_experts(tokens: int, experts: Experts) -> int:
     missed = (1 - experts.per_token / experts.count) ** tokens
     most = min(experts.count, tokens * experts.per_token)
     return max(min(round(experts.count * (1 - missed)), most), experts.per_token)
-
-
-def keys_seen(new: int, past: int, window: int = 0, *, chunked: bool = False) -> int:
-    """Keys that all new tokens of a sequence see together: each those before it and itself, within the window."""
-    if chunked and window:
-        return _in_chunks(past + new, window) - _in_chunks(past, window)
-    if not window or past + new <= window:
-        return new * past + new * (new + 1) // 2
-    short = max(min(window - past, new), 0)  # tokens that still see all that came before
-    return short * past + short * (short + 1) // 2 + (new - short) * window
-
-
-def _in_chunks(tokens: int, chunk: int) -> int:
-    """Keys that tokens from the first on see, each those of its own chunk up to itself."""
-    whole, rest = divmod(tokens, chunk)
-    return whole * (chunk * (chunk + 1) // 2) + rest * (rest + 1) // 2
 
 
 # ---- Rows

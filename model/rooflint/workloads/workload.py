@@ -20,7 +20,7 @@ from rooflint.base.memo import memoised
 from rooflint.base.precision import POLICIES, WIDE, Policy, bytes_per_element, tensor_bytes
 from rooflint.base.units import OPS_PER_MAC
 from rooflint.workloads.flow import Flow, Roles, fused
-from rooflint.workloads.ops import QUANTITIES, TABLE, Op, Tokens, Window
+from rooflint.workloads.ops import ATTENTIONS, QUANTITIES, TABLE, Op, Tokens, Window
 
 Counts = NDArray[np.int64]
 
@@ -133,8 +133,10 @@ class Workload:
     @cached_property
     def gets_rows(self) -> NDArray[np.bool_]:
         """Whether more samples are more rows m of an op; else they are more groups. Shape [ops]."""
-        rows = self.elements_weight > 0 if self.stacks_rows is None else np.array(self.stacks_rows, dtype=np.bool_)
-        return read_only(rows)
+        if self.stacks_rows is not None:
+            return read_only(np.array(self.stacks_rows, dtype=np.bool_))
+        # a constant of attention is a mask or a bias of its scores: more samples are more heads all the same
+        return read_only((self.elements_weight > 0) & ~np.isin(self.kinds, [*ATTENTIONS]))
 
     @cached_property
     def is_product(self) -> NDArray[np.bool_]:

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rooflint.workloads.configuration import Encoder, Experts, Image, Latent, Transformer
+from rooflint.workloads.configuration import Encoder, Experts, Image, Latent, Transformer, keys_seen
 from rooflint.workloads.footprint import footprint
 from rooflint.workloads.networks import network_named
 from rooflint.workloads.tables import load_workload
-from rooflint.workloads.transformer import MOST_STEPS, Step, decode_steps, hit_experts, keys_seen, table
+from rooflint.workloads.transformer import MOST_STEPS, Step, decode_steps, hit_experts, table
 from rooflint.workloads.workload import WorkloadError
 
 # 2 heads of queries share one head of keys; a head has 4 elements

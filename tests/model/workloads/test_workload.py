@@ -341,3 +341,11 @@ def test_a_table_is_pickled_without_what_is_kept_beside_it():
     assert len(pickle.dumps(table)) == size
     assert pickle.loads(pickle.dumps(table)) == table
     assert pickle.loads(pickle.dumps(table)).at_batch(8) == table.at_batch(8)
+
+
+def test_attention_with_a_mask_gets_heads_and_not_rows_from_more_samples():
+    # 2 samples of 3 heads, 4 queries and 5 keys of 8; a mask of 20 elements is read once
+    row = Op("attention", "attention", 6 * 4 * 5 * 16, 12, 10, 20, 30, 4, 5, 16, 6)
+    work = Workload.from_ops("net", [row], 2)
+    (more,) = work.at_batch(6).rows()
+    assert (more.m, more.groups, more.elements_in, more.elements_weight) == (4, 18, 30, 20)

@@ -51,6 +51,15 @@ def import_torchvision() -> ModuleType:
     return importlib.import_module("torchvision")
 
 
+def lacks_operators(error: BaseException | None) -> bool:
+    """Whether an error goes back to an import of torchvision that misses its operators."""
+    while error is not None:
+        if _SYMPTOM in str(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
 @cache
 def _definitions() -> Any:
     """Schemas live as long as this object, which the cache keeps."""

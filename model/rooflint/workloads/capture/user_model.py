@@ -4,9 +4,10 @@ Both are code: naming a module here imports it, and torch unpickles what a saved
 """
 
 import importlib
+import inspect
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -19,7 +20,7 @@ from torch.utils import _pytree as pytree
 
 from rooflint.base.errors import RooflintError
 from rooflint.workloads.capture.graph import CaptureError, op_name, ops, parts_seen
-from rooflint.workloads.capture.torchvision_networks import import_torchvision
+from rooflint.workloads.capture.torchvision_networks import import_torchvision, lacks_operators
 from rooflint.workloads.capture.trace import Example, capture, capture_scaled, of_shape, quiet
 from rooflint.workloads.scaling import UNPROVED, fitted
 from rooflint.workloads.workload import Workload
@@ -60,8 +61,16 @@ def capture_module(module: Any, inputs: Any = None, shapes: Sequence[Sequence[in
 
 def _made(target: str) -> tuple[torch.nn.Module, Any]:
     """The module of a factory, and its example inputs or None."""
-    with suppress(ImportError):  # transformers imports torchvision, and fails where its operators do not load
-        import_torchvision()
+    try:
+        return _made_once(target)
+    except CaptureError as error:
+        if not lacks_operators(error):
+            raise
+    import_torchvision()  # transformers imports it, and fails where its operators do not load
+    return _made_once(target)
+
+
+def _made_once(target: str) -> tuple[torch.nn.Module, Any]:
     made = _looked_up(target)
     if not isinstance(made, torch.nn.Module):
         if not callable(made):
@@ -120,6 +129,12 @@ def _folder_first(folder: Path) -> Iterator[None]:
 
 def _example(target: str, module: torch.nn.Module, given: Any, shapes: Sequence[Sequence[int]]) -> Example:
     if shapes:
+        if len(shapes) < len(names := _required(module)):
+            typed = " ".join(f"--input {','.join(map(str, shape))}" for shape in shapes)
+            raise CaptureError(
+                f"{target}: takes {len(names)} inputs ({', '.join(names)}); want the shape of each, such as {typed}"
+                + " --input 1,128" * (len(names) - len(shapes))
+            )
         inputs = tuple(of_shape(module, shape).arguments[0] for shape in shapes)
         return Example(inputs, int(shapes[0][0]))
     if given is None:
@@ -131,6 +146,12 @@ def _example(target: str, module: torch.nn.Module, given: Any, shapes: Sequence[
     if isinstance(given, dict):
         return Example((), batch, given)
     return Example(given if isinstance(given, tuple) else (given,), batch)
+
+
+def _required(module: torch.nn.Module) -> list[str]:
+    """Names of the inputs that a module must be called with."""
+    given = inspect.signature(module.forward).parameters.values()
+    return [one.name for one in given if one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD]
 
 
 def _leading(target: str, inputs: Any) -> int:
