@@ -49,6 +49,36 @@ def test_one_wrong_fact_is_the_cause_of_all_that_fail(guarded, against):
     assert found.text == f"1 changed line makes {len(found.failing)} claims fail"
 
 
+BOX = """\
+name: Acme box
+device: acme/x1
+link: ring
+topology: host
+sources: {brief: {document: Acme box brief, grade: read}}
+devices: [4, brief, p. 1]
+"""
+BOXED = """\
+hardware: acme/box
+source: {document: Acme box data sheet, where: p. 1, grade: read}
+claims:
+  - {link: ring, expect: 1200 GB/s}
+"""
+
+
+def test_a_wrong_fact_of_a_system_is_the_cause(guarded, git, against):
+    guarded.edit(X1, "memories:", "links: {ring: {count: [6, brief, p. 4], rate: [25 GB/s, brief, p. 4]}}\nmemories:")
+    guarded.write("specs/systems/acme/box.yaml", BOX)
+    guarded.write("golden/box.yaml", BOXED)
+    git(guarded.root, "add", "-A")
+    git(guarded.root, "commit", "-qm", "Join four")
+    line = guarded.edit("specs/systems/acme/box.yaml", "devices: [4", "devices: [8")
+    found = against(guarded).causes
+    assert [(one.file, one.line, one.path, one.base) for one in found.changes] == [
+        ("specs/systems/acme/box.yaml", line, "devices", "4"),
+    ]
+    assert found.changes[0].fixes == ["golden/box.yaml::link-ring"]
+
+
 def test_a_removed_value_is_the_cause_though_the_architecture_states_another(family, git, against):
     family.edit(A1, "6.4 Gbit/s", "3.2 Gbit/s")
     for device in (X1, X2):

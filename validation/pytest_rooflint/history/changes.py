@@ -80,6 +80,12 @@ def _architectures(old: Specs, new: Specs) -> Iterator[tuple[str, Hardware, Hard
                 yield name, before, after
 
 
+def system_changes(old: Specs, new: Specs) -> dict[Change, tuple[str, ...]]:
+    """Differences in systems that both sides have and can read, with the systems."""
+    before, after = ({one.id: one for one in side.registry.readable_systems()} for side in (old, new))
+    return _holders(old, new, ((name, before[name], after[name]) for name in sorted(before.keys() & after.keys())))
+
+
 def _holders(old: Specs, new: Specs, pairs: Iterable[tuple[str, Hardware, Hardware]]) -> dict[Change, tuple[str, ...]]:
     """The changes of some devices or architectures, with the names of those that have each."""
     found: dict[Change, list[str]] = {}

@@ -24,7 +24,7 @@ from rooflint.base.files import write_atomically
 from rooflint.base.project import configured, named, project
 
 OPTION = "rooflint_golden"
-_SECTIONS = {"hardware": "device", "architectures": "architecture"}
+_SECTIONS = {"hardware": "device", "systems": "device", "architectures": "architecture"}
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 from pytest_rooflint.golden import kinds
 from pytest_rooflint.golden.kinds import Claim, Golden
-from pytest_rooflint.history.changes import Change, architecture_changes, changes
+from pytest_rooflint.history.changes import Change, architecture_changes, changes, system_changes
 from pytest_rooflint.history.claim_matches import Pair
 from pytest_rooflint.history.claim_sides import ClaimSide, Judged
 from pytest_rooflint.mutation import tables
@@ -100,7 +100,8 @@ def _of_devices(before: ClaimSide, after: ClaimSide) -> Iterator[Candidate]:
     old, new = before.specs, after.specs
     inherited = {new.shown(file) for file in new.registry.architecture_files.values()}
     names: dict[Change, set[Name]] = {}
-    for section, listed in (("device", changes(old, new)), ("architecture", architecture_changes(old, new))):
+    listed_by = (("device", changes), ("device", system_changes), ("architecture", architecture_changes))
+    for section, listed in ((section, found(old, new)) for section, found in listed_by):
         for change, holders in listed.items():
             names.setdefault(change, set()).update((section, holder) for holder in holders)
     for change, holding in names.items():

@@ -213,13 +213,14 @@ class First:
     def _names(self, changed: set[str]) -> Iterator[str]:
         """Devices and architectures whose files changed or are gone; no others where a file name is not an id."""
         registry = self.suite.registry
-        for section, folder in (("device", "hardware"), ("architecture", "architectures")):
+        for section, folder in (("device", "hardware"), ("device", "systems"), ("architecture", "architectures")):
             for root in registry.roots:
                 there = f"{_anywhere(shown(root / folder))}/"
                 gone = (name for name in changed - self.files.keys() if name.startswith(there))
                 yield from (f"{section} {Path(name.removeprefix(there)).with_suffix('').as_posix()}" for name in gone)
         with suppress(InputError):
-            for section, files in (("device", registry.files), ("architecture", registry.architecture_files)):
+            devices = {**registry.system_files, **registry.files}
+            for section, files in (("device", devices), ("architecture", registry.architecture_files)):
                 yield from (f"{section} {name}" for name, file in files.items() if _anywhere(shown(file)) in changed)
 
     def _verdict(self, claim: Claim, started_in: Path, excuses: bool) -> Verdict:
