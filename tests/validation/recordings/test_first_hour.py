@@ -22,7 +22,7 @@ from rooflint_measure.record import Gemm, Launch, Machine, Network, Recording, S
 from rooflint_measure.sensors.gpu import NvidiaGpu
 from rooflint_measure.sensors.observer import GpuObserver
 from rooflint_measure.stopwatches import anchors, gemm, network, products, stream, timing
-from rooflint_measure.stopwatches.gemm import Peak
+from rooflint_measure.stopwatches.gemm import NoTimeError, Peak
 from rooflint_measure.stopwatches.network import Model
 from rooflint_measure.stopwatches.products import Kernel
 from rooflint_measure.stopwatches.timing import Plan, measure
@@ -204,6 +204,16 @@ def test_a_spent_budget_ends_the_hour_and_is_no_failure(bench, journal):
     assert "0 s for measuring were spent" in found.stopped
     assert lost(found, journal()) == ""
     assert len(bench.run(journal()).measurements) == ALL  # with more time
+
+
+def test_what_did_not_fit_the_time_is_tried_again_by_a_run_with_more_of_it(bench, journal):
+    def slow():
+        raise NoTimeError("a call takes 13.5 s, and 9 do not fit the 40 s that are left")
+
+    bench.faults["alexnet b32"] = slow
+    assert "13.5 s" in bench.run(journal()).left_out["network alexnet fp16 b32"]
+    bench.faults = {}
+    assert len(bench.run(journal()).measurements) == ALL
 
 
 # ---- the journal

@@ -15,7 +15,7 @@ from rooflint_measure.record import Gemm, Measurement, Network
 from rooflint_measure.sensors.gpu import driver_version, old_driver
 from rooflint_measure.sensors.observer import Observer
 from rooflint_measure.stopwatches import anchors, gemm, numpy_process, products, stream, timing
-from rooflint_measure.stopwatches.gemm import NotMeasuredError, Peak
+from rooflint_measure.stopwatches.gemm import NoTimeError, NotMeasuredError, Peak
 from rooflint_measure.stopwatches.products import Kernel
 
 T = TypeVar("T")
@@ -95,19 +95,20 @@ class Results:
         try:
             self._keep(name, measured())
         except NotMeasuredError as error:
-            self._keep(name, str(error))
+            self._keep(name, str(error), again=isinstance(error, NoTimeError))
         except KeyboardInterrupt:
             self.stopped = self.left_out[name] = "interrupted"
         except (RuntimeError, MemoryError, OSError, RooflintError) as error:  # of a driver, an allocator, a sensor
             self.stopped = self.failing()
             self._keep(name, f"{type(error).__name__}: {gemm.first_line(error)}")
 
-    def _keep(self, name: str, found: Measurement | str) -> None:
+    def _keep(self, name: str, found: Measurement | str, *, again: bool = False) -> None:
+        """Take a figure, or the reason why there is none; `again` where a resumed run is to try once more."""
         if isinstance(found, str):
             self.left_out[name] = found
         else:
             self.measurements.append(found)
-        if not self.stopped:  # what a dead device did not do is tried again when the run is resumed
+        if not self.stopped and not again:  # what a dead device did not do is tried again, too
             self.keep(name, found)
         if self.tell:
             self.tell(f"{self._place}{name}: {found if isinstance(found, str) else figure(found)}{self._left}")

@@ -41,6 +41,10 @@ class NotMeasuredError(RooflintError):
     """A kernel that this machine cannot run, or that is not worth its time; the message is the reason."""
 
 
+class NoTimeError(NotMeasuredError):
+    """What would take longer than there is time left; with more time it can be measured."""
+
+
 # ---- The search for the best size
 
 AGREE = 0.01
