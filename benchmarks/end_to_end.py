@@ -2,7 +2,8 @@
 
 `python benchmarks/end_to_end.py [slug …]` prints a table for each golden/silicon/published/networks/*.yaml: the kernel
 models, the bound by the roofline with caches and without, and the datasheet's peak and bandwidth, each times a constant
-that is fitted to all other rows. It names each row where a baseline is nearer.
+that is fitted to all other rows. It names each row where a baseline is nearer. Tables of language models that write
+tokens, golden/silicon/published/generations/*.yaml, follow.
 """
 
 import sys
@@ -11,8 +12,10 @@ from pathlib import Path
 import numpy as np
 
 from pytest_rooflint.golden.workloads import build
+from rooflint.base.errors import RooflintError
 from rooflint.hardware.registry import Registry
 from rooflint.kernels.shapes import Numbers
+from rooflint_calibration import generations
 from rooflint_calibration.evaluation import score
 from rooflint_calibration.networks import NetworkTable, baselines_s, bound_s, files, order, predicted_s, read
 
@@ -27,11 +30,7 @@ def show(table: NetworkTable, registry: Registry) -> None:
     found = {"kernel models": kernels, "without caches": uncached, **baselines_s(table, registry)}
     bound = bound_s(table, work, registry)
     print(f"\n{table.spec.title}, {table.spec.precision}: {len(table.spec.rows)} accelerators\n")
-    print("| | error | bias | Spearman | pairs ordered right |\n|---|--:|--:|--:|--:|")
-    for name, seconds in found.items():
-        one, ranks = score(seconds, measured), order(seconds, measured)
-        share = f"{100 * ranks.right / ranks.pairs:.1f} % of {ranks.pairs}"
-        print(f"| {name} | {100 * one.mape:.1f} % | {100 * one.bias:+.1f} % | {ranks.spearman:.3f} | {share} |")
+    scores(found, measured)
     centred = kernels / np.exp(np.log(kernels / measured).mean())
     print(f"\nwithout the common factor: {100 * score(centred, measured).mape:.1f} %")
     for name, least in (("", bound), (" without caches", bound_s(table, work, registry, cached=False))):
@@ -41,6 +40,34 @@ def show(table: NetworkTable, registry: Registry) -> None:
         print(f"measured over bound{name}: median {median:.3f}, most {most:.3f}, {beaten} beat it")
     print()
     rows(table, found, bound)
+
+
+def scores(found: dict[str, Numbers], measured: Numbers) -> None:
+    print("| | error | bias | Spearman | pairs ordered right |\n|---|--:|--:|--:|--:|")
+    for name, seconds in found.items():
+        one, ranks = score(seconds, measured), order(seconds, measured)
+        share = f"{100 * ranks.right / ranks.pairs:.1f} % of {ranks.pairs}"
+        print(f"| {name} | {100 * one.mape:.1f} % | {100 * one.bias:+.1f} % | {ranks.spearman:.3f} | {share} |")
+
+
+def written(table: generations.GenerationTable, registry: Registry) -> None:
+    """A table of tokens a second, with the reason where kernel models do not cover a device."""
+    bound, reason = generations.bound_s(table, registry), ""
+    found = {"bound": bound, **generations.baselines_s(table, registry)}
+    try:
+        found = {"kernel models": generations.predicted_s(table, registry, "silicon"), **found}
+    except RooflintError as error:
+        reason = f"\nno kernel models: {error}\n"
+    print(f"\n{table.spec.title}, {table.spec.precision}: {len(table.spec.rows)} rows\n")
+    scores(found, table.seconds)
+    attained = bound / table.seconds
+    beaten = int((attained > 1).sum())
+    within = f"median {np.median(attained):.3f}, most {attained.max():.3f}, {beaten} beat it"
+    print(f"{reason}\nmeasured over bound: {within}\n")
+    print(f"| row | tokens/s | {' | '.join(found)} |\n|---|--:|{'--:|' * len(found)}")
+    for place in range(len(table.seconds)):
+        ratios = " | ".join(f"{seconds[place] / table.seconds[place]:.2f}" for seconds in found.values())
+        print(f"| {table.label(place)} | {1 / table.seconds[place]:.0f} | {ratios} |")
 
 
 def rows(table: NetworkTable, found: dict[str, Numbers], bound: Numbers) -> None:
@@ -61,6 +88,9 @@ def main(slugs: list[str]) -> None:
     for file in files([GOLDEN]):
         if not slugs or file.stem in slugs:
             show(read(file), registry)
+    for file in generations.files([GOLDEN]):
+        if not slugs or file.stem in slugs:
+            written(generations.read(file), registry)
 
 
 if __name__ == "__main__":

@@ -73,6 +73,14 @@ class NetworkTable:
         """Its name in claims."""
         return self.file.stem
 
+    each = "sample"
+    """What the rates are of."""
+
+    def label(self, row: int) -> str:
+        """A row for a reader."""
+        of = self.spec.rows[row]
+        return f"{of.device}, batch {of.batch}"
+
     @property
     def seconds(self) -> Numbers:
         """Time of one sample on one accelerator. [s], shape (rows,)"""
@@ -137,10 +145,11 @@ def baselines_s(table: NetworkTable, registry: Registry) -> Mapping[str, Numbers
         "peak × constant": [working_peak_ops_per_s(one, table.spec.precision) for one in devices],
         "bandwidth × constant": [one.main_memory().bandwidth_bytes_per_s for one in devices],
     }
-    return {name: _of_others(table.seconds, np.array(rate)) for name, rate in rates.items()}
+    return {name: of_others(table.seconds, np.array(rate)) for name, rate in rates.items()}
 
 
-def _of_others(seconds: Numbers, rate: Numbers) -> Numbers:
+def of_others(seconds: Numbers, rate: Numbers) -> Numbers:
+    """Constant over rate, whose constant is the geometric mean of all other rows. [s], shape (rows,)"""
     each = np.log(seconds * rate)
     return np.asarray(np.exp((each.sum() - each) / (len(each) - 1)) / rate)
 

@@ -6,9 +6,10 @@ because it is a file of the goldens:
 
     prediction: published vidur-a40-llama2-7b        the whole table; with a regime only its rows
     prediction: network mlperf-resnet50              a table of whole networks; `order` and `bound` are about all rows
+    prediction: generation trtllm-fp8                the same of language models that write tokens
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -22,7 +23,7 @@ from rooflint.base.errors import shown
 from rooflint.base.units import DIMENSIONLESS, SECONDS, format_quantity
 from rooflint.kernels.shapes import Numbers
 from rooflint.prediction.predict import SILICON
-from rooflint_calibration import networks, published
+from rooflint_calibration import generations, networks, published
 from rooflint_calibration.evaluation import score
 from rooflint_calibration.package import PUBLISHED, NotInstalledError
 from rooflint_calibration.published import Given, Published
@@ -40,7 +41,10 @@ def subjects() -> Mapping[str, Subject]:
     tables = Subject(known, _table_and_regime, obtain_published, sampled=False)
     known = f"a table of {networks.FOLDER}, and perhaps {' or '.join(WHOLE)}"
     whole = Subject(known, _network_and_part, obtain_network, sampled=False)
-    return {name: held_out.subject(name) for name in TOPICS} | {"published": tables, networks.TOPIC: whole}
+    known = f"a table of {generations.FOLDER}, and perhaps {' or '.join(WHOLE)}"
+    written = Subject(known, _network_and_part, obtain_generation, sampled=False)
+    found = {"published": tables, networks.TOPIC: whole, generations.TOPIC: written}
+    return {name: held_out.subject(name) for name in TOPICS} | found
 
 
 def parts(claim: Claim) -> tuple[str, str | None]:
@@ -173,21 +177,35 @@ def _network_and_part(words: Sequence[str]) -> Sequence[str] | None:
 
 def obtain_network(claim: Claim, context: Context) -> Obtained:
     """Predictions of whole networks beside published rates. Raises RooflintError, InputError or ClaimError."""
-    slug, part = (*claim.subject.split()[1:], "")[:2]
-    table = networks.find(slug, context.golden_roots)
+    table = networks.find(claim.subject.split()[1], context.golden_roots)
     work = build(table.spec.workload, context.registry.roots)
+    bound = networks.bound_s(table, work, context.registry)
+    return _of_table(claim, table, bound, lambda: networks.predicted_s(table, work, context.registry, SILICON))
+
+
+def obtain_generation(claim: Claim, context: Context) -> Obtained:
+    """Predictions of tokens that are written beside published rates. Raises RooflintError or InputError."""
+    table = generations.find(claim.subject.split()[1], context.golden_roots)
+    bound = generations.bound_s(table, context.registry)
+    return _of_table(claim, table, bound, lambda: generations.predicted_s(table, context.registry, SILICON))
+
+
+Table = networks.NetworkTable | generations.GenerationTable
+
+
+def _of_table(claim: Claim, table: Table, bound: Numbers, predict: Callable[[], Numbers]) -> Obtained:
+    topic, slug, part = (*claim.subject.split(), "")[:3]
     if part == "bound":
-        return _within_bound(table, networks.bound_s(table, work, context.registry))
-    predicted = networks.predicted_s(table, work, context.registry, SILICON)
+        return _within_bound(table, bound)
+    predicted = predict()
     if part == "order":
         return _ordered(claim, table, predicted)
-    bound = networks.bound_s(table, work, context.registry)
     obtained = scored(
         claim,
         score(predicted, table.seconds),
         score(bound, table.seconds),
-        f"{len(table.seconds)} devices of {shown(table.file)}",
-        topic=networks.TOPIC,
+        f"{len(table.seconds)} rows of {shown(table.file)}",
+        topic=topic,
         regime="all",
         precision=table.spec.precision,
         devices=[row.device for row in table.spec.rows],
@@ -197,7 +215,7 @@ def obtain_network(claim: Claim, context: Context) -> Obtained:
     return replace(obtained, details="\n".join(_of_network(table, row, predicted) for row in worst))
 
 
-def _within_bound(table: networks.NetworkTable, bound_s: Numbers) -> Obtained:
+def _within_bound(table: Table, bound_s: Numbers) -> Obtained:
     """No published result is faster than the roofline with caches."""
     share = bound_s / table.seconds
     beaten = np.flatnonzero(share > 1).tolist()
@@ -214,7 +232,7 @@ def _within_bound(table: networks.NetworkTable, bound_s: Numbers) -> Obtained:
     )
 
 
-def _ordered(claim: Claim, table: networks.NetworkTable, predicted_s: Numbers) -> Obtained:
+def _ordered(claim: Claim, table: Table, predicted_s: Numbers) -> Obtained:
     """Pairs of devices with the faster one predicted."""
     found, wanted = networks.order(predicted_s, table.seconds), share(claim, "right")
     right = found.right / found.pairs
@@ -230,11 +248,11 @@ def _ordered(claim: Claim, table: networks.NetworkTable, predicted_s: Numbers) -
     )
 
 
-def _of_network(table: networks.NetworkTable, row: int, seconds: Numbers) -> str:
-    of = table.spec.rows[row]
+def _of_network(table: Table, row: int, seconds: Numbers) -> str:
+    label, each = table.label(row), table.each
     return (
-        f"            {shown(table.file)}:{table.lines[row]}  {of.device}, batch {of.batch}: "
-        f"{_us(seconds, row)} a sample, published {_us(table.seconds, row)}"
+        f"            {shown(table.file)}:{table.lines[row]}  {label}: "
+        f"{_us(seconds, row)} a {each}, published {_us(table.seconds, row)}"
     )
 
 

@@ -36,6 +36,7 @@ from rooflint.kernels.constants import SiliconOpsSpec, SiliconSpec
 from rooflint.kernels.device_calibration import DeviceCalibrationSpec
 from rooflint.workloads.networks import NetworkFile
 from rooflint_calibration.device_answer import DeviceCalibrationRecord
+from rooflint_calibration.generations import GenerationTableSpec
 from rooflint_calibration.networks import NetworkTableSpec
 from rooflint_calibration.published import PublishedSpec
 from rooflint_calibration.regressions import RegressionsRecord
@@ -78,6 +79,7 @@ _HARNESS: Mapping[str, type[BaseModel]] = {
     "calibrate_device": DeviceCalibrationRecord,
     "calibrate_regressions": RegressionsRecord,
     "evidence": Evidence,
+    "generations": GenerationTableSpec,
     "networks": NetworkTableSpec,
     "published": PublishedSpec,
     "measure_compare": ComparisonRecord,

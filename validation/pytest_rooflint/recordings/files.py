@@ -12,7 +12,7 @@ from rooflint.base.errors import InputError, Problem, RooflintError, shown
 from rooflint.base.files import read_text
 from rooflint.hardware.device import Hardware
 from rooflint.hardware.registry import Registry, UnknownDeviceError
-from rooflint_calibration import networks, published
+from rooflint_calibration import generations, networks, published
 from rooflint_measure import record
 from rooflint_measure.record import Machine, Recording
 
@@ -259,8 +259,10 @@ def _problems(device: str, file: Path, registry: Registry, claims: list[Claim]) 
 
 # ---- Published tables: each can be read, is of a known device, and has a claim about it
 
-TABLE_KIND, TABLE_SUBJECT, NETWORK_SUBJECT = "prediction", "published", "network"
-"""Claims that are about tables: `prediction: published <slug>`, `prediction: network <slug>`."""
+TABLE_KIND, TABLE_SUBJECT = "prediction", "published"
+"""Claims that are about tables: `prediction: published <slug>`, and those of OF_ROWS: `prediction: network <slug>`."""
+OF_ROWS = {Path(one.FOLDER).name: one for one in (networks, generations)}
+"""By the folder of tables whose rows are of several devices."""
 
 
 def table_problems(roots: Iterable[Path], registry: Registry, claims: Iterable[Claim]) -> Iterator[Problem]:
@@ -270,9 +272,10 @@ def table_problems(roots: Iterable[Path], registry: Registry, claims: Iterable[C
     for file in published.files(folders):
         yield from _unreadable(file, registry)
         yield from _unclaimed(file, TABLE_SUBJECT, subjects)
-    for file in networks.files(folders):
-        yield from _unreadable(file, registry)
-        yield from _unclaimed(file, NETWORK_SUBJECT, subjects)
+    for one in OF_ROWS.values():
+        for file in one.files(folders):
+            yield from _unreadable(file, registry)
+            yield from _unclaimed(file, one.TOPIC, subjects)
 
 
 def _unreadable(file: Path, registry: Registry) -> Iterator[Problem]:
@@ -289,9 +292,9 @@ def _unreadable(file: Path, registry: Registry) -> Iterator[Problem]:
 
 def _devices(file: Path) -> list[tuple[str, int]]:
     """The devices of a table with their lines. Raises InputError."""
-    if file.parent.name == Path(networks.FOLDER).name:
-        of_networks = networks.read(file)
-        return [(row.device, line) for row, line in zip(of_networks.spec.rows, of_networks.lines, strict=True)]
+    if file.parent.name in OF_ROWS:
+        several = OF_ROWS[file.parent.name].read(file)
+        return [(row.device, line) for row, line in zip(several.spec.rows, several.lines, strict=True)]
     table = published.read(file)
     return [(table.spec.device, table.device_line)]
 

@@ -1,0 +1,173 @@
+"""Published rates of language models that write tokens, golden/silicon/published/generations/*.yaml, and predictions.
+
+An engine that is always full runs as many sequences as fit. A sequence then takes its share of a prefill, and of a step
+of decode for each token that it writes, at the mean length of the cache:
+
+    seconds of a token = (prefill / sequences in it + tokens × step / sequences) / tokens
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from rooflint.base.errors import RooflintError
+from rooflint.coefficients.library import FREE
+from rooflint.energy.model import Energies
+from rooflint.hardware.device import Hardware, working_peak_ops_per_s
+from rooflint.hardware.registry import PACKAGED, Registry
+from rooflint.hardware.schema import Id, Strict, Text, Word
+from rooflint.hardware.spec_files import read_spec
+from rooflint.kernels.shapes import Numbers
+from rooflint.prediction.predict import ROOFLINE, SILICON, Setting, predict
+from rooflint.workloads.configuration import Transformer
+from rooflint.workloads.footprint import footprint
+from rooflint.workloads.networks import network_named
+from rooflint.workloads.transformer import Step, table
+from rooflint_calibration.networks import of_others
+from rooflint_calibration.package import PUBLISHED
+from rooflint_calibration.published import PublishedSourceSpec, file_of
+
+TOPIC = "generation"
+FOLDER = f"{PUBLISHED}/generations"
+"""The folder of a golden root with these tables; it has no claims."""
+MOST_TOKENS = 8192
+"""New tokens that an engine reads together; more change little, as products of so many rows are bound by compute."""
+MOST_SEQUENCES = 2048
+"""Sequences that an engine runs together at most. The bound has no such limit."""
+
+
+class GenerationRowSpec(Strict):
+    """One published result."""
+
+    network: Id
+    device: Id
+    tokens_per_s: Annotated[float, Field(gt=0)]
+    """Written by all devices together."""
+    devices: Annotated[int, Field(ge=1)] = 1
+    """Each with the whole network."""
+    prompt: Annotated[int, Field(ge=1)]
+    generate: Annotated[int, Field(ge=1)]
+    where: Text | None = None
+
+
+class GenerationTableSpec(Strict):
+    """One table, in one precision."""
+
+    title: Text
+    precision: Word
+    source: PublishedSourceSpec
+    why: Text
+    """How rows were picked and what was left out; what the lengths are means of."""
+    rows: Annotated[list[GenerationRowSpec], Field(min_length=2)]
+
+
+@dataclass(frozen=True)
+class GenerationTable:
+    """One table."""
+
+    file: Path
+    spec: GenerationTableSpec
+    lines: tuple[int, ...]
+
+    @property
+    def slug(self) -> str:
+        """Its name in claims."""
+        return self.file.stem
+
+    each = "token"
+    """What the rates are of."""
+
+    def label(self, row: int) -> str:
+        """A row for a reader."""
+        of = self.spec.rows[row]
+        return f"{of.network} on {of.device}, {of.prompt} + {of.generate} tokens"
+
+    @property
+    def seconds(self) -> Numbers:
+        """Time of a token that one device writes. [s], shape (rows,)"""
+        return np.array([row.devices / row.tokens_per_s for row in self.spec.rows])
+
+
+def files(roots: Iterable[Path]) -> Iterator[Path]:
+    """All tables of some golden folders."""
+    for root in roots:
+        yield from sorted((root / FOLDER).glob("*.yaml"))
+
+
+def find(slug: str, roots: Iterable[Path]) -> GenerationTable:
+    """The table of that name. Raises RooflintError if there is none, InputError for an invalid one."""
+    return read(file_of(slug, FOLDER, files(roots)))
+
+
+def read(file: Path, text: str | None = None) -> GenerationTable:
+    """A table, or a text in its place. Raises InputError."""
+    document, spec = read_spec(file, GenerationTableSpec, text)
+    return GenerationTable(file, spec, tuple(document.line(("rows", place)) for place in range(len(spec.rows))))
+
+
+# ---- Predictions
+
+
+def predicted_s(tables: GenerationTable, registry: Registry, fidelity: str) -> Numbers:
+    """Time of a token: expected, or the bound by the roofline without launches. [s], shape (rows,)
+
+    Raises RooflintError for an unknown device or network, where not one sequence fits, and for a device without kernel
+    models, where `fidelity` is that of these.
+    """
+    energies = Energies.of(registry)
+    launch, most = ("graph", MOST_SEQUENCES) if fidelity == SILICON else (FREE, None)
+    setting = Setting(tables.spec.precision, launch=launch, fidelity=fidelity)
+    return np.array([_token_s(row, registry, energies, setting, most) for row in tables.spec.rows])
+
+
+def bound_s(tables: GenerationTable, registry: Registry) -> Numbers:
+    """The least time of a token. [s], shape (rows,)"""
+    return predicted_s(tables, registry, ROOFLINE)
+
+
+def _token_s(
+    row: GenerationRowSpec, registry: Registry, energies: Energies, setting: Setting, most: int | None
+) -> float:
+    net, device = _net(row, registry), registry.get(row.device)
+    past = row.prompt + row.generate // 2
+    together = _sequences(net, device, setting.compute, past)
+    if together < 1:
+        raise RooflintError(f"{row.network} does not fit {row.device} with a sequence of {past} tokens")
+    together = min(together, most or together)
+    read = max(MOST_TOKENS // row.prompt, 1)
+    step = predict(device, table(net, together, 1, [Step(past)]), energies, setting)
+    prefill = predict(device, table(net, read, row.prompt), energies, setting)
+    for found in (step, prefill):
+        if found.fidelity != setting.fidelity:
+            raise RooflintError(found.reasons["fidelity"])
+    return prefill.latency_s / read / row.generate + step.latency_s / together
+
+
+def _net(row: GenerationRowSpec, registry: Registry) -> Transformer:
+    return network_named(row.network, (*registry.roots, PACKAGED)).transformer
+
+
+def _sequences(net: Transformer, device: Hardware, storage: str, past: int) -> int:
+    """How many of that mean length fit beside the weights."""
+    one = footprint(table(net, 1, 1, [Step(past)]))
+    room = device.main_memory().capacity_bytes - one.weight_bytes(storage)
+    return int(room // one.cache_bytes(storage))
+
+
+def baselines_s(tables: GenerationTable, registry: Registry) -> Mapping[str, Numbers]:
+    """Time of a token by a figure of the datasheet, the parameters and a constant, fitted to the other rows.
+
+    Peak over the parameters that a token meets, bandwidth over all that are read. [s], shape (rows,)
+    """
+    rows = [(registry.get(row.device), _net(row, registry)) for row in tables.spec.rows]
+    rates = {
+        "peak × constant": [
+            working_peak_ops_per_s(device, tables.spec.precision) / net.active_parameters for device, net in rows
+        ],
+        "bandwidth × constant": [device.main_memory().bandwidth_bytes_per_s / net.parameters for device, net in rows],
+    }
+    return {name: of_others(tables.seconds, np.array(rate)) for name, rate in rates.items()}
