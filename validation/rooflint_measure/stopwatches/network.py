@@ -17,7 +17,7 @@ from rooflint_measure.record import Measurement, Memory, Network, Unavailable
 from rooflint_measure.sensors.host import resident_peak
 from rooflint_measure.sensors.observer import Observer
 from rooflint_measure.stopwatches.clocks import Call, Clock, EventClock, FlushedHostClock, flusher, graphed
-from rooflint_measure.stopwatches.gemm import NotMeasuredError, Peak, clock_of, first_line
+from rooflint_measure.stopwatches.gemm import NoTimeError, NotMeasuredError, Peak, clock_of, first_line
 from rooflint_measure.stopwatches.products import SEED, import_torch
 from rooflint_measure.stopwatches.timing import Plan, measure
 
@@ -127,9 +127,8 @@ def measured(
     with _settings(setting):
         call, clock = prepared(model, setting), _clock(setting)
         if left_s < math.inf and (took_s := clock.seconds(call, 1)) * FEWEST > left_s:
-            raise NotMeasuredError(
-                f"a call takes {took_s:.3g} s, and {FEWEST} do not fit the {left_s:.0f} s that are left"
-            )
+            left = f"the {max(left_s, 0.0):.0f} s that are left"
+            raise NoTimeError(f"a call takes {took_s:.3g} s, and {FEWEST} do not fit {left}")
         found = measure(
             subject(model, setting),
             call,
