@@ -82,6 +82,8 @@ def test_tokens_go_to_their_experts_where_groups_have_their_own():
 
 def test_the_largest_stage_has_a_share_of_the_layers_rounded_up():
     assert stage(LLAMA, Parallelism(pp=3)).layers == 27
+    scout = stage(network_named("llama-4-scout").transformer, Parallelism(pp=4))
+    assert (scout.layers, scout.window_layers, scout.rope_layers) == (12, 9, 9)  # 36 of 48 in chunks, with positions
     found = stage(DEEPSEEK, Parallelism(pp=4))  # 61 layers, of which 58 have experts
     assert (found.layers, found.experts.layers) == (16, 16)
 
