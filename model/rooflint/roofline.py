@@ -19,7 +19,7 @@ from rooflint.workloads.workload import Workload, read_only
 
 
 def breakpoint_ops_per_byte(peak_ops_per_s: Numbers, bandwidth_bytes_per_s: Numbers) -> Numbers:
-    """Arithmetic intensity at which memory stops being the limit (the ridge of the roofline). [op/B]"""
+    """Arithmetic intensity at which memory stops being the limit (its ridge point). [op/B]"""
     return peak_ops_per_s / bandwidth_bytes_per_s
 
 

@@ -145,13 +145,14 @@ def letters(count: int) -> list[str]:
 def roof_line(name: str, letter: str, peak_ops_per_s: float, bandwidth_bytes_per_s: float) -> Line:
     """A roof, with its knee where that has a place on logarithmic axes."""
     peak, bandwidth = peak_ops_per_s, bandwidth_bytes_per_s
-    ridge = peak / bandwidth if bandwidth else math.inf
+    bend = peak / bandwidth if bandwidth else math.inf
     title = f"{name}: {format_quantity(peak, OPS_PER_S)}, {format_quantity(bandwidth, BYTES_PER_S)}"
-    if not drawable(ridge):
+    if not drawable(bend):
         return Line(name, letter, [], title)
-    knee = f"ridge {format_quantity(ridge, OPS_PER_BYTE)}"
-    places = [(ridge / 4, peak / 4), (ridge, peak), (ridge * 2, peak)]  # a bit of its slope and of its plateau
-    return Line(name, letter, places, f"{title}, {knee}", (ridge, peak, knee))
+    knee = f"breakpoint {format_quantity(bend, OPS_PER_BYTE)}"
+    # a bit of its slope and of its plateau
+    places = [(bend / 4, peak / 4), (bend, peak), (bend * 2, peak)]
+    return Line(name, letter, places, f"{title}, {knee}", (bend, peak, knee))
 
 
 @dataclass(frozen=True)
@@ -242,10 +243,10 @@ class _Frame:
             return self._roof(*line.knee[:2])
         return [self.at(place) for place in line.places if drawable(place[0]) and drawable(place[1])]
 
-    def _roof(self, ridge: float, peak: float) -> list[tuple[float, float]]:
+    def _roof(self, bend: float, peak: float) -> list[tuple[float, float]]:
         """From where it enters, at the left or below, over its knee, to the right."""
-        left = max(10**self.x.low, 10**self.y.low * ridge / peak)
-        return [self.at(place) for place in ((left, left * peak / ridge), (ridge, peak), (10**self.x.high, peak))]
+        left = max(10**self.x.low, 10**self.y.low * bend / peak)
+        return [self.at(place) for place in ((left, left * peak / bend), (bend, peak), (10**self.x.high, peak))]
 
     def path(self, line: Line) -> str:
         """SVG path of a line."""

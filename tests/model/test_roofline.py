@@ -147,10 +147,10 @@ def test_the_roof_is_never_above_the_peak_nor_above_the_bandwidth_line(intensity
 
 @given(positive, positive)
 def test_at_the_breakpoint_both_roofs_meet(peak, bandwidth):
-    ridge = breakpoint_ops_per_byte(peak, bandwidth)
-    assert attainable_ops_per_s(ridge, peak, bandwidth) == about(peak)
-    assert attainable_ops_per_s(ridge / 2, peak, bandwidth) == about(peak / 2)
-    assert attainable_ops_per_s(ridge * 2, peak, bandwidth) == peak
+    breakpoint = breakpoint_ops_per_byte(peak, bandwidth)
+    assert attainable_ops_per_s(breakpoint, peak, bandwidth) == about(peak)
+    assert attainable_ops_per_s(breakpoint / 2, peak, bandwidth) == about(peak / 2)
+    assert attainable_ops_per_s(breakpoint * 2, peak, bandwidth) == peak
 
 
 @given(positive, positive, positive, st.floats(1, 1e3), st.sampled_from([0, 1, 2]))

@@ -278,8 +278,8 @@ def _claims(device: Record) -> list[Record]:
     claims = [("peak", name, p, False) for p, name in named]
     claims += [("peak", name, p | {"display": p["sparse_display"]}, True) for p, name in named if p["sparse_display"]]
     for memory in device["memories"]:
-        ridge = {"display": "295.3 op/B", "formula": f"989.4 TFLOP/s / {memory['bandwidth_display']}"}
-        claims += [("breakpoint", f"{name} / {memory['name']}", ridge, False) for _, name in named]
+        breakpoint = {"display": "295.3 op/B", "formula": f"989.4 TFLOP/s / {memory['bandwidth_display']}"}
+        claims += [("breakpoint", f"{name} / {memory['name']}", breakpoint, False) for _, name in named]
         claims.append(("bandwidth", memory["name"], {"display": memory["bandwidth_display"]}, False))
         claims.append(("capacity", memory["name"], {"display": memory["capacity_display"]}, False))
     claims += [

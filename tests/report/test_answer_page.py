@@ -158,9 +158,9 @@ def test_a_point_at_zero_is_said_to_be_missing():
     assert marks(html) == 2  # the other one, wide and narrow
 
 
-def test_a_roof_bends_at_its_ridge():
+def test_a_roof_bends_at_its_breakpoint():
     html = page(Rooflines("R", (Roof("r", 2e12, 1e10),), ()))
-    assert "ridge 200 op/B" in html
+    assert "breakpoint 200 op/B" in html
     (path, *_) = re.findall(r'class="line" d="M[\d.]+ ([\d.]+)L[\d.]+ ([\d.]+)L[\d.]+ ([\d.]+)"', html)
     entry, knee, end = map(float, path)
     assert entry > knee == end
@@ -332,7 +332,7 @@ def test_rooflines_list_the_heaviest_point_first_and_count_those_without_a_place
     found = answer_page._rooflines(Rooflines("R", (Roof("r", 2e12, 1e10),), points))
     assert [row[0] for row in found["table"]["rows"]] == ["b", "a", "c"]
     assert (found["hidden"], found["count"], found["named"]) == (2, 3, False)
-    assert found["legend"] == [("A", "r: 2\u00a0TOP/s, 10\u00a0GB/s, ridge 200\u00a0op/B")]
+    assert found["legend"] == [("A", "r: 2\u00a0TOP/s, 10\u00a0GB/s, breakpoint 200\u00a0op/B")]
 
 
 def test_curves_are_sorted_and_their_table_has_a_gap_where_one_has_no_value():

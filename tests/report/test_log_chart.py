@@ -140,7 +140,7 @@ def test_a_long_name_of_a_line_is_known_by_its_beginning():
 # ---- Geometry on a frame of round numbers: 100 px a decade, from 1 to 100 and from 1e9 to 1e12
 
 FRAME = log_chart._Frame(PixelAxis(0, 2, 100, 300), PixelAxis(9, 12, 400, 100), 12.0)
-KNEE = Line("r", "A", [], "", (10.0, 1e11, "ridge 10"))
+KNEE = Line("r", "A", [], "", (10.0, 1e11, "bends 10"))
 
 
 def marked(x, y, label="conv1", size=0.0):
@@ -207,8 +207,8 @@ def test_the_name_of_a_line_stands_right_of_its_end():
     assert log_chart._line_labels(FRAME, lines, ["gone", "c"]) == [Label(308, 204, "c", series=1)]
 
 
-def test_a_lone_roof_has_its_ridge_at_the_foot_of_its_drop():
-    assert log_chart._inner_labels(FRAME, [KNEE], [], 5) == [Label(195, 393, "ridge 10", "end")]
+def test_a_lone_roof_has_its_breakpoint_at_the_foot_of_its_drop():
+    assert log_chart._inner_labels(FRAME, [KNEE], [], 5) == [Label(195, 393, "bends 10", "end")]
     assert log_chart._inner_labels(FRAME, [KNEE, KNEE], [], 5) == []
     # names keep clear of it: a point at (120, 390), left of its 52.8 px, has its own above
     _, label = log_chart._inner_labels(FRAME, [KNEE], [marked(10**0.2, 10**9.1)], 5)
@@ -303,7 +303,7 @@ def test_a_point_takes_the_square_around_it():
 
 
 def test_the_axes_leave_room_for_figures_and_names():
-    line = Line("acme/x1", "A", [(1.0, 1.0), (100.0, 100.0)], "the title", (10.0, 10.0, "ridge"))
+    line = Line("acme/x1", "A", [(1.0, 1.0), (100.0, 100.0)], "the title", (10.0, 10.0, "breakpoint"))
     wide, narrow = drawings([line], [Mark(10.0, 10.0, 3, "a point")], Scale("x", "s"), Scale("y"))
     # figures of up to 3 letters of 6.6 px, 14 px aside; a name of two letters, 16 px aside; one letter in the narrow
     assert (wide.x.start, wide.x.end) == pytest.approx((33.8, 760 - 29.2))
@@ -316,7 +316,7 @@ def test_the_axes_leave_room_for_figures_and_names():
     assert [text for _, text in wide.x_ticks] == ["1 s", "2 s", "5 s", "10 s", "20 s", "50 s", "100 s"]
     assert [text for _, text in narrow.x_ticks] == ["1 s", "10 s", "100 s"]  # 340 px have room for four
     assert [(number, title) for _, number, title in wide.lines] == [(0, "the title")]
-    assert [(number, title) for _, number, title in wide.knees] == [(0, "ridge")]
+    assert [(number, title) for _, number, title in wide.knees] == [(0, "breakpoint")]
     assert [(number, title) for _, number, title in wide.marks] == [(3, "a point")]
 
 
@@ -348,8 +348,8 @@ def test_letters_begin_again_after_z():
 def test_a_roof_has_a_bit_of_its_slope_and_of_its_plateau_and_its_rates():
     line = log_chart.roof_line("r", "A", 2e12, 1e10)
     assert line.places == [(50, 5e11), (200, 2e12), (400, 2e12)]
-    assert line.knee == (200, 2e12, "ridge 200 op/B")
-    assert line.title == "r: 2 TOP/s, 10 GB/s, ridge 200 op/B"
+    assert line.knee == (200, 2e12, "breakpoint 200 op/B")
+    assert line.title == "r: 2 TOP/s, 10 GB/s, breakpoint 200 op/B"
     without = log_chart.roof_line("r", "A", 2e12, 0.0)
     assert (without.places, without.knee, without.title) == ([], None, "r: 2 TOP/s, 0 B/s")
 

@@ -1,6 +1,7 @@
 """The answer to `rooflint explain gemm`: one matrix product on a GPU, term by term."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -10,7 +11,7 @@ from rooflint.base.precision import rate_unit
 from rooflint.base.units import BYTES, BYTES_PER_S, OPS_PER_MAC, OPS_PER_S, SECONDS, format_number, format_quantity
 from rooflint.hardware.schema import Strict
 from rooflint.kernels.dispatch import RESOURCES, DeviceKernel, family_title, with_more
-from rooflint.kernels.gemm import Breakdown
+from rooflint.kernels.gemm import Breakdown, energy_j_per_op
 from rooflint.kernels.products import Fp8Gemm, Gemm
 from rooflint.kernels.shapes import COLD
 from rooflint.output.answer import Answer, Record
@@ -136,7 +137,7 @@ def answer(question: DeviceKernel) -> Answer:
             _summary(question, ones[0]),
             _ladder(question, ones[0]),
             _bars(ones[0]),
-            _more(ones[0], twice),
+            _more(question, ones[0], twice),
             _others(ones),
             _facts(question),
             Prose("Limitations", question.caveats),
@@ -167,10 +168,12 @@ def _summary(question: DeviceKernel, one: Breakdown) -> Section:
     return Prose(
         "Latency",
         (
-            f"{_time(one.latency_s)}, {rate}; {_time(min(ends))} to {_time(max(ends))} with constants fitted "
-            f"without one of the families{_off(question)}",
+            f"{_time(one.latency_s)}, {rate}",
             f"{one.latency_s / floor_s:.3g} times the {_time(floor_s)} of the plain roofline",
             f"mostly limited by {_waits(question, one)}",
+            _off(question),
+            f"{_time(min(ends))} to {_time(max(ends))} by constants fitted without one of the GPU families; "
+            "a range of fits, not a confidence interval",
         ),
     )
 
@@ -181,17 +184,16 @@ def _ends(question: DeviceKernel) -> list[float]:
 
 
 def _off(question: DeviceKernel) -> str:
-    """The error of such predictions: the range in front of it only shows how well the constants are known."""
+    """The error of such predictions on families that the fit had not seen."""
     errors = question.errors.values()
     if not errors:
-        precision = question.kernel.precision
-        return f" (not a confidence interval); no product in {precision} was measured, so the error is not known"
+        return f"error not known: no product in {question.kernel.precision} was measured"
     text = TITLES[question.kernel.topic or ""]
     own = question.own_error
     here = f"{own[1]:g} % on {family_title(own[0])}" if own else "not measured on its architecture"
     return (
-        f" (not a confidence interval); mean error of {text} on families left out of the fit: "
-        f"{min(errors):g} to {max(errors):g} %, {here}; {'; '.join(question.regime_notes)}"
+        f"mean error of {text} on GPU families left out of the fit: "
+        f"{here} ({min(errors):g} to {max(errors):g} % on all); {'; '.join(question.regime_notes)}"
     )
 
 
@@ -254,13 +256,23 @@ def _bars(one: Breakdown) -> Section:
     return Bars("Latency by term", (Bar("latency", shown, _time(one.latency_s)),))
 
 
-def _more(one: Breakdown, twice: dict[str, float]) -> Section:
+def _more(question: DeviceKernel, one: Breakdown, twice: dict[str, float]) -> Section:
     rows = sorted(((seconds / one.latency_s, name) for name, seconds in twice.items()))
     cells = tuple(
         (RESOURCES[name], _time(twice[name]), f"{ratio - 1:+.0%}" if ratio < 1 - SAME else "no change")
         for ratio, name in rows
     )
-    return Grid("Sensitivity to resources", Table(("twice the", "latency", ""), cells))
+    return Grid("Sensitivity to resources", Table(("twice the", "latency", ""), cells), _wider(question))
+
+
+def _wider(question: DeviceKernel) -> str:
+    """Why wider matrix units help a product that power limits."""
+    if question.chip.cores:
+        return ""
+    narrow = energy_j_per_op(question.chip, question.constants.products)
+    wide = replace(question.chip, macs_per_clock=question.chip.macs_per_clock * MORE)
+    saved = 1 - energy_j_per_op(wide, question.constants.products) / narrow
+    return f"twice the MAC/clock of an SM also saves {saved:.0%} of the energy of an op"
 
 
 def _others(ones: Sequence[Breakdown]) -> Section:

@@ -171,14 +171,14 @@ def _bars(axes: Any, section: Bars) -> None:
 
 
 def _rooflines(axes: Any, section: Rooflines) -> None:
-    """Each roof from a tenth of the least intensity to beyond its ridge, with its points."""
+    """Each roof from a tenth of the least intensity to beyond its breakpoint, with its points."""
     places = [point.intensity_ops_per_byte for point in section.points]
-    places += [roof.ridge_ops_per_byte for roof in section.roofs if math.isfinite(roof.ridge_ops_per_byte)]
+    places += [roof.breakpoint_ops_per_byte for roof in section.roofs if math.isfinite(roof.breakpoint_ops_per_byte)]
     low, high = min(places, default=1.0) / 3, max(places, default=1.0) * 3
     for number, roof in enumerate(section.roofs):
-        ridge = min(max(roof.ridge_ops_per_byte, low), high)
+        bend = min(max(roof.breakpoint_ops_per_byte, low), high)
         line = [
-            (at, attainable_ops_per_s(at, roof.peak_ops_per_s, roof.bandwidth_bytes_per_s)) for at in (low, ridge, high)
+            (at, attainable_ops_per_s(at, roof.peak_ops_per_s, roof.bandwidth_bytes_per_s)) for at in (low, bend, high)
         ]
         axes.loglog(*zip(*line, strict=True), color=f"C{number}", label=roof.name)
         for point in (one for one in section.points if one.roof == roof.name):

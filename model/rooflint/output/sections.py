@@ -124,7 +124,7 @@ class Roof:
     bandwidth_bytes_per_s: float
 
     @property
-    def ridge_ops_per_byte(self) -> float:
+    def breakpoint_ops_per_byte(self) -> float:
         """Where memory stops being the limit; infinite where the bandwidth is zero. [op/B]"""
         if not self.bandwidth_bytes_per_s:
             return math.inf
@@ -291,11 +291,11 @@ def roofs_table(section: Rooflines) -> Table:
             roof.name,
             format_quantity(roof.peak_ops_per_s, OPS_PER_S),
             format_quantity(roof.bandwidth_bytes_per_s, BYTES_PER_S),
-            format_quantity(roof.ridge_ops_per_byte, OPS_PER_BYTE) if roof.bandwidth_bytes_per_s else "",
+            format_quantity(roof.breakpoint_ops_per_byte, OPS_PER_BYTE) if roof.bandwidth_bytes_per_s else "",
         )
         for roof in section.roofs
     ]
-    return Table(("roof", "peak", "bandwidth", "ridge"), tuple(rows))
+    return Table(("roof", "peak", "bandwidth", "breakpoint"), tuple(rows))
 
 
 def heaviest(section: Rooflines) -> list[Point]:

@@ -344,7 +344,7 @@ def _left_out(points: Sequence[Point], width: int) -> Iterator[RenderableType]:
 def _chart(section: Rooflines, points: Sequence[Point], signs: Iterable[str], width: int) -> Text:
     drawn = [roof for roof in section.roofs if drawable(roof.peak_ops_per_s) and drawable(roof.bandwidth_bytes_per_s)]
     x = LogAxis.around(
-        [*(point.intensity_ops_per_byte for point in points), *(roof.ridge_ops_per_byte for roof in drawn)]
+        [*(point.intensity_ops_per_byte for point in points), *(roof.breakpoint_ops_per_byte for roof in drawn)]
     )
     y = LogAxis.around([*(point.attained_ops_per_s for point in points), *(roof.peak_ops_per_s for roof in drawn)])
     colours = {roof.name: COLOURS[number % len(COLOURS)] for number, roof in enumerate(section.roofs)}
@@ -367,11 +367,11 @@ def _capitals(section: Rooflines, drawn: Sequence[Roof], x: LogAxis, colours: di
 
 
 def _roof(roof: Roof, x: LogAxis, y: LogAxis) -> list[tuple[float, float]]:
-    """From where the slope enters the drawing, over the ridge, to the right end."""
+    """From where the slope enters the drawing, over the breakpoint, to the right end."""
     left = max(10**x.low, 10**y.low / roof.bandwidth_bytes_per_s)
     return [
         (left, left * roof.bandwidth_bytes_per_s),
-        (roof.ridge_ops_per_byte, roof.peak_ops_per_s),
+        (roof.breakpoint_ops_per_byte, roof.peak_ops_per_s),
         (10**x.high, roof.peak_ops_per_s),
     ]
 

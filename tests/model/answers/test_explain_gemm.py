@@ -83,11 +83,12 @@ def test_one_set_of_weights_is_one():
 @pytest.mark.parametrize(("name", "unit"), [("large", "FLOP/s"), ("deep", "FLOP/s"), ("cores", "FLOP/s")])
 def test_a_latency_stands_with_its_rate_its_range_and_the_roofline(name, unit):
     record, (m, n, k, batch) = answered(name).record, (64, 64, 65536, 3) if name == "deep" else (4096, 4096, 4096, 1)
-    first, second, third = section(name, "Latency").sentences
+    first, second, third, _, last = section(name, "Latency").sentences
     # two ops for each of m × n × k MACs
     rate = 2 * m * n * k * batch / record.latency_s / 1e12
     ends = f"{seconds(record.latency_low_s)} to {seconds(record.latency_high_s)}"
-    assert first.startswith(f"{seconds(record.latency_s)}, {rate:.4g} T{unit}; {ends} with constants fitted without")
+    assert first == f"{seconds(record.latency_s)}, {rate:.4g} T{unit}"
+    assert last.startswith(f"{ends} by constants fitted without one of the GPU families; ")
     times = record.latency_s / record.roofline_s
     assert second == f"{times:.3g} times the {seconds(record.roofline_s)} of the plain roofline"
     assert third.startswith("mostly limited by ")
@@ -106,28 +107,27 @@ def test_what_limits_a_product_is_its_largest_term(name):
     wanted = {"large": "power", "deep": "memory", "quantised": "power", "cores": "arithmetic"}[name]
     assert record.kernel.bound == wanted
     said = WAITS[wanted].replace("matrix units", "CUDA cores") if name == "cores" else WAITS[wanted]
-    assert section(name, "Latency").sentences[-1] == f"mostly limited by {said}"
+    assert section(name, "Latency").sentences[2] == f"mostly limited by {said}"
     assert ladder(name)["= latency"] == (seconds(record.latency_s), f"most of it: {wanted}")
 
 
 def test_matrix_units_are_named_where_they_compute():
     bound = answer_of("t4", "fp16", m=64, n=64, k=128)
-    assert "CUDA cores" not in bound.sections[0].sentences[-1]
+    assert "CUDA cores" not in bound.sections[0].sentences[2]
 
 
-def test_ends_of_constants_are_no_error_bar_and_the_errors_stand_beside_them():
-    errors = constants_file(Registry()).errors("gemm").values()
-    ends = (
-        f"(not a confidence interval); mean error of bf16 products on families left out of the fit: "
-        f"{min(errors):g} to {max(errors):g} %, "
-    )
-    assert ends in section("large", "Latency").sentences[0]
-    unknown = "(not a confidence interval); no product in fp16 was measured, so the error is not known"
-    assert section("deep", "Latency").sentences[0].endswith(unknown)
+def test_the_range_of_the_fits_is_told_apart_from_the_error():
+    *_, error, fits = section("large", "Latency").sentences
+    assert error.startswith("mean error of bf16 products on GPU families left out of the fit: ")
+    assert fits.endswith("; a range of fits, not a confidence interval")
+    *_, error, fits = section("deep", "Latency").sentences
+    assert error == "error not known: no product in fp16 was measured"
+    assert fits.endswith("; a range of fits, not a confidence interval")
 
 
-def test_the_error_of_the_own_family_stands_beside_those_of_all():
+def test_the_error_of_the_own_family_stands_before_those_of_all():
     errors = constants_file(Registry()).errors("gemm")
+    every = f"({min(errors.values()):g} to {max(errors.values()):g} % on all)"
     for device, family, name in (
         ("h200-sxm-141gb", "hopper", "Hopper"),
         ("rtx-pro-6000-blackwell-server", "rtx_pro", "RTX PRO"),
@@ -135,11 +135,19 @@ def test_the_error_of_the_own_family_stands_beside_those_of_all():
         found = answer_of(device, "bf16", m=64, n=4096, k=4096)
         (regime,) = found.record.regime
         assert regime.startswith("memory-bound ones with 17 to 128 rows are ")
-        assert found.sections[0].sentences[0].endswith(f" %, {errors[family]:g} % on {name}; {regime}")
+        assert found.sections[0].sentences[3].endswith(f": {errors[family]:g} % on {name} {every}; {regime}")
     # GA102 is another die of the generation of the A100
-    a40 = answer_of("a40", "bf16", m=64, n=4096, k=4096).sections[0].sentences[0]
-    assert " %, not measured on its architecture; memory-bound ones with 17 to 128 rows are " in a40
+    a40 = answer_of("a40", "bf16", m=64, n=4096, k=4096).sections[0].sentences[3]
+    assert f": not measured on its architecture {every}; memory-bound ones with 17 to 128 rows are " in a40
     assert a40.endswith(" % off on 5 measured families")
+
+
+def test_wider_matrix_units_are_said_to_save_energy_and_cuda_cores_are_not():
+    # energy per op falls with the width to the power of the fitted exponent
+    saved = 1 - 2 ** -constants_file(Registry()).constants.products.energy_exponent
+    note = f"twice the MAC/clock of an SM also saves {saved:.0%} of the energy of an op"
+    assert section("large", "Sensitivity to resources").note == note
+    assert section("cores", "Sensitivity to resources").note == ""
 
 
 # ---- the ladder
@@ -264,8 +272,9 @@ def test_where_cuda_cores_compute_it_says_so():
         "efficiency and energy are fitted to linear layers in fp32; other constants are those of bf16 products"
     )
     errors = constants_file(Registry()).errors("fp32").values()
-    ends = f"fp32 products on CUDA cores on families left out of the fit: {min(errors):g} to {max(errors):g} %, "
-    assert ends in section("cores", "Latency").sentences[0]
+    error = section("cores", "Latency").sentences[3]
+    assert error.startswith("mean error of fp32 products on CUDA cores on GPU families left out of the fit: ")
+    assert f"({min(errors):g} to {max(errors):g} % on all)" in error
 
 
 # ---- the record and its rows
@@ -323,8 +332,9 @@ def test_weights_that_come_again_are_found_in_l2():
 
 def test_a_product_in_fp8_has_errors_and_a_caveat_of_its_own():
     errors = constants_file(Registry()).errors("fp8_tensor").values()
-    ends = f"quantise kernel included, on families left out of the fit: {min(errors):g} to {max(errors):g} %, "
-    assert ends in section("quantised", "Latency").sentences[0]
+    error = section("quantised", "Latency").sentences[3]
+    assert "quantise kernel included, on GPU families left out of the fit: " in error
+    assert f"({min(errors):g} to {max(errors):g} % on all)" in error
     (caveat,) = [one for one in answered("quantised").record.caveats if "quantises" in one]
     assert "a separate kernel quantises the activations to FP8 before the product" in caveat
     assert "small products are slower in fp8 than in bf16" in caveat

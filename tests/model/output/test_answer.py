@@ -111,7 +111,7 @@ def test_charts_are_tables_of_their_figures():
         "R", (Roof("r", 2e12, 1e12),), (Point("p", "r", 0.5, 4e11, 0.25), Point("q", "r", 2, 1e12, 0.75))
     )
     assert markdown(roofline).splitlines()[2:] == [
-        "| roof | peak | bandwidth | ridge |",
+        "| roof | peak | bandwidth | breakpoint |",
         "| --- | --- | --- | --- |",
         "| r | 2 TOP/s | 1 TB/s | 2 op/B |",
         "",

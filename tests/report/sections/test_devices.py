@@ -185,7 +185,7 @@ def test_a_roofline_has_a_roof_for_each_unit_and_distinct_peak_the_highest_first
         "fp64_core fp64",
     ]
     # 132 SM * 4 * 512 MAC * 2 * 1830 MHz = 989.4 TOP/s over 5120 bit * 5.24 Gbit/s / 8 = 3.354 TB/s
-    assert found.legend[1] == ("B", "tensor_core bf16, fp16: 989.4 TOP/s, 3.354 TB/s, ridge 295 op/B")
+    assert found.legend[1] == ("B", "tensor_core bf16, fp16: 989.4 TOP/s, 3.354 TB/s, breakpoint 295 op/B")
     assert found.memory == "hbm3"
     assert [chart.kind for chart in found.charts] == ["wide", "narrow"]
 

@@ -201,16 +201,16 @@ def _bound_intensity(hardware: Hardware, setting: Setting) -> Iterator[str]:
     for name in precisions(hardware, setting):
         one = setting.estimate(hardware, name)
         peak, memory = working_peak_ops_per_s(hardware, name), hardware.main_memory()
-        ridge = breakpoint_ops_per_byte(peak, memory.bandwidth_bytes_per_s)
-        at_ridge = ridge * one.bytes_moved
+        bend = breakpoint_ops_per_byte(peak, memory.bandwidth_bytes_per_s)
+        at_bend = bend * one.bytes_moved
         computes = one.compute_s >= one.memory_s
-        wrong = (computes != (one.ops >= at_ridge)) & (abs(one.ops - at_ridge) > ROUNDING * at_ridge)
+        wrong = (computes != (one.ops >= at_bend)) & (abs(one.ops - at_bend) > ROUNDING * at_bend)
         if wrong.any():
             op = int(wrong.argmax())
             bound, intensity = "compute" if computes[op] else "memory", one.ops[op] / one.bytes_moved[op]
             yield (
                 f"{name}: {setting.workload.op_names[op]} is {bound}-bound at {format_number(intensity)} op/B, "
-                f"but the breakpoint is {format_number(ridge)} op/B"
+                f"but the breakpoint is {format_number(bend)} op/B"
             )
 
 

@@ -22,9 +22,9 @@ from rooflint_report import differences as records
 #: The quantities of the ledger as they are spoken of.
 WORDS: Mapping[str, str] = {
     "latency_s": "latency",
-    "compute_wait_s": "compute wait",
-    "memory_wait_s": "memory wait",
-    "launch_wait_s": "launch wait",
+    "compute_wait_s": "compute-bound time",
+    "memory_wait_s": "memory-bound time",
+    "launch_wait_s": "launch-bound time",
     "energy_j": "energy",
     "power_w": "power",
     "utilization": "utilization",

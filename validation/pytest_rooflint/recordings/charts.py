@@ -306,12 +306,12 @@ def _energies(shown: Sequence[Shown]) -> Iterator[str]:
 
 
 def _bounds(shown: Sequence[Shown]) -> Iterator[str]:
-    memory = [one.name for one, at, roof in _points(shown) if at < roof.ridge_ops_per_byte]
-    compute = [one.name for one, at, roof in _points(shown) if at >= roof.ridge_ops_per_byte]
+    memory = [one.name for one, at, roof in _points(shown) if at < roof.breakpoint_ops_per_byte]
+    compute = [one.name for one, at, roof in _points(shown) if at >= roof.breakpoint_ops_per_byte]
     if memory:
-        yield f"left of the ridge, so bound by memory at best: {', '.join(memory)}"
+        yield f"left of the breakpoint, so bound by memory at best: {', '.join(memory)}"
     if compute and memory:
-        yield f"right of the ridge, so bound by compute at best: {counted(len(compute), 'measurement')}"
+        yield f"right of the breakpoint, so bound by compute at best: {counted(len(compute), 'measurement')}"
 
 
 def _tails(shown: Sequence[Shown]) -> Iterator[str]:
