@@ -17,7 +17,7 @@ def unpacked(page, name):
 def claims(page):
     """The rows of the table of claims, each by the names of its columns."""
     found = unpacked(page, "claims-data")
-    return [dict(zip(found["columns"], row, strict=True)) for row in found["rows"]]
+    return [dict(zip(found["columns"], values, strict=True)) for values in zip(*found["columns"].values(), strict=True)]
 
 
 def render_html(evidence):
@@ -27,6 +27,4 @@ def render_html(evidence):
         return page
     parts = unpacked(page, "folded")
     page = re.sub(r'<script type="application/octet-stream" id="folded">.*?</script>', "", page)
-    return re.sub(
-        r'<template data-part="(\d+)"></template>', lambda m: f"<template>{parts[int(m[1])]}</template>", page
-    )
+    return re.sub(r' data-part="(\d+)"></div>', lambda m: f"><template>{parts[int(m[1])]}</template></div>", page)

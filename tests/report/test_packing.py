@@ -24,9 +24,9 @@ def test_repeated_markup_shrinks_to_a_tenth():
 
 
 def test_templates_are_emptied_numbered_and_packed_in_their_order():
-    page = "<body><template><p>a</p></template> b <template>c\nd</template></body>"
+    page = '<body><div class="body"><template><p>a</p></template></div> b <div><template>c\nd</template></div></body>'
     found = folded(page)
-    assert found.startswith('<body><template data-part="0"></template> b <template data-part="1"></template>')
+    assert found.startswith('<body><div class="body" data-part="0"></div> b <div data-part="1"></div>')
     assert unpacked(found, "folded") == ["<p>a</p>", "c\nd"]
     assert found.endswith("</script>\n</body>")
 

@@ -27,7 +27,7 @@ class Claims:
     kinds: list[str]
     precisions: list[str]
     data: dict[str, Any]
-    """`columns` names the values of each of `rows`; `names` are those of the devices, by id."""
+    """`columns` has the values of all claims by name, which pack better than rows; `names` are those of the devices, by id."""
 
 
 def view(page: Page) -> Claims | None:
@@ -45,8 +45,7 @@ def view(page: Page) -> Claims | None:
         _distinct(v.kind for v in verdicts),
         _distinct(v.precision for v in verdicts if v.precision),
         {
-            "columns": list(rows[0]),
-            "rows": [list(row.values()) for row in rows],
+            "columns": {name: [row[name] for row in rows] for name in rows[0]},
             "names": {device.id: device.name for device in page.evidence.devices},
         },
     )
@@ -86,7 +85,7 @@ def _row(verdict: Verdict, page: Page, card: str, failing: Verdict | None) -> di
         "file": verdict.file,
         "line": verdict.line,
         "blob": (hosting.blob(verdict.file, verdict.line) or "") if hosting else "",
-        "rerun": verdict.rerun,
+        "rerun": verdict.rerun.removeprefix("pytest ").removeprefix(verdict.file),
     }
 
 
@@ -96,10 +95,10 @@ def _accused(failing: Verdict | None) -> list[Cause]:
 
 
 def _finite(value: float | None) -> float | None:
-    """A number as JSON can carry it; infinite ratios stand at the end of what a double can hold."""
+    """A number as JSON can carry it, in six digits; infinite ratios stand at the end of what a double can hold."""
     if value is None or math.isnan(value):
         return None
-    return min(max(value, -1e300), 1e300)
+    return float(f"{min(max(value, -1e300), 1e300):.6g}")
 
 
 def _distinct(words: Iterable[str]) -> list[str]:

@@ -78,7 +78,7 @@ document.addEventListener("DOMContentLoaded", () => {
     add("note", claim.note);
     add("failure", claim.card && link("its causes and facts", `#${claim.card}`));
     const copy = element("button", "copy", { type: "button", class: "copies" });
-    add("rerun", element("code", claim.rerun, { class: "copy" }), " ", copy);
+    add("rerun", element("code", `pytest ${claim.rerun.startsWith("::") ? claim.file : ""}${claim.rerun}`, { class: "copy" }), " ", copy);
     const made = element("tr", "", { class: "detail" });
     made.append(element("td", "", { colspan: heads.length }));
     made.firstChild.append(list);
@@ -174,8 +174,8 @@ document.addEventListener("DOMContentLoaded", () => {
 
   let reading = null;
   const read = () => reading ??= (async () => {
-    const { columns, rows, names } = await unpacked("claims-data");
-    claims = rows.map((values) => Object.fromEntries(columns.map((name, at) => [name, values[at]])));
+    const { columns, names } = await unpacked("claims-data");
+    claims = columns.claim.map((_, at) => Object.fromEntries(Object.entries(columns).map(([name, values]) => [name, values[at]])));
     for (const claim of claims) {
       claim.words = [...SEARCHED.map((name) => claim[name]), names[claim.device]].join(" ").toLowerCase();
     }

@@ -20,14 +20,13 @@
     const found = document.getElementById("found");
     const devices = all("details.device");
     let parts = null;
-    for (const sheet of all("template[data-part]")) {
-      const folded = sheet.closest("details");
-      folded.addEventListener("toggle", async () => {
-        if (!folded.open || !sheet.isConnected) return;
-        sheet.innerHTML = (await (parts ??= unpacked("folded")))[sheet.dataset.part];
-        sheet.replaceWith(sheet.content);
-      });
-    }
+    document.addEventListener("toggle", async (event) => {
+      const body = event.target.open && event.target.querySelector(":scope > [data-part]");
+      if (!body) return;
+      const part = body.dataset.part;
+      delete body.dataset.part;
+      body.innerHTML = (await (parts ??= unpacked("folded")))[part];
+    }, true);  // it does not bubble
     const filter = () => {
       const terms = find.value.toLowerCase().split(/[\s,]+/).filter(Boolean);
       const trait = show ? show.value : "";

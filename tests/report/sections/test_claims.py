@@ -24,7 +24,8 @@ def shown(evidence):
 
 
 def rows(found):
-    return [dict(zip(found.data["columns"], row, strict=True)) for row in found.data["rows"]]
+    columns = found.data["columns"]
+    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 
 def test_every_claim_has_a_row_and_the_worst_come_first(shown, evidence):
@@ -33,7 +34,7 @@ def test_every_claim_has_a_row_and_the_worst_come_first(shown, evidence):
     outcomes = [row["outcome"] for row in rows(found)]
     ranks = ["fail", "undecided", "xfail", "not validated here", "pass"]
     assert outcomes == sorted(outcomes, key=ranks.index)
-    assert {row["rerun"] for row in rows(found)} == {v["rerun"] for v in evidence["verdicts"]}
+    assert {f"pytest {row['file']}{row['rerun']}" for row in rows(found)} == {v["rerun"] for v in evidence["verdicts"]}
 
 
 def test_the_tools_offer_what_occurs_with_its_count(shown, evidence):
@@ -49,7 +50,7 @@ def test_the_tools_offer_what_occurs_with_its_count(shown, evidence):
 
 def test_a_failing_claim_leads_to_its_card_and_each_device_to_its_sheet(shown, evidence):
     page = Page.of(Evidence.model_validate(evidence))
-    found = {row["rerun"]: row for row in rows(shown())}
+    found = {f"pytest {row['file']}{row['rerun']}": row for row in rows(shown())}
     for anchor, verdict in page.fails:
         assert found[verdict.rerun]["card"] == anchor
     assert all(row["card"] == "" for row in found.values() if row["outcome"] != "fail")
