@@ -27,7 +27,7 @@ class Claims:
     kinds: list[str]
     precisions: list[str]
     data: dict[str, Any]
-    """`columns` has the values of all claims by name, which pack better than rows; `names` are those of the devices, by id."""
+    """`columns` has the values of all claims by name: they pack better than rows. `names` are of devices, by id."""
 
 
 def view(page: Page) -> Claims | None:

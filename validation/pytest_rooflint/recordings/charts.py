@@ -129,16 +129,16 @@ class Bound:
 
     @property
     def reason(self) -> str:
-        """`12.3 op/B, left of the ridge at 40 (fp32, measured)`."""
+        """`12.3 op/B, left of the breakpoint at 40 (fp32, measured)`."""
         side = "left" if self.word == "memory" else "right"
-        at, ridge = (format_number(one, 3) for one in (self.intensity_ops_per_byte, self.roof.ridge_ops_per_byte))
-        return f"{at} op/B, {side} of the ridge at {ridge} ({self.roof.name})"
+        at, ridge = (format_number(one, 3) for one in (self.intensity_ops_per_byte, self.roof.breakpoint_ops_per_byte))
+        return f"{at} op/B, {side} of the breakpoint at {ridge} ({self.roof.name})"
 
 
 def limits(shown: Sequence[Shown]) -> dict[str, Bound]:
     """What limits each network, by the name of its measurement; one without a roof or a known traffic is left out."""
     return {
-        one.row.name: Bound("memory" if at < roof.ridge_ops_per_byte else "compute", at, roof)
+        one.row.name: Bound("memory" if at < roof.breakpoint_ops_per_byte else "compute", at, roof)
         for one, at, roof in _points(shown)
         if isinstance(one.row.subject, Network)
     }
