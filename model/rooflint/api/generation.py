@@ -105,20 +105,19 @@ def generate(
         storage: precision of what is moved and kept; that of the arithmetic if None.
         fuse: run element-wise ops in the kernels of their producers.
         launch: how kernels are launched, as for `predict`.
-        fidelity: whose times, as for `predict`.
+        fidelity: as for `predict`.
         cached: as for `predict`.
-        at: operating point, such as `30w`.
-        tp: devices that share each product, or several numbers of them; `on` then names systems (`hgx-h100`), or
-            devices of which one system is known.
+        at: as for `predict`.
+        tp: devices that share each product, or several numbers; `on` then names systems, or devices of one system.
         pp: stages, each with some of the layers; they may be in several systems.
         ep: devices that share the experts, a multiple of `tp`.
         require: bounds such as `first-token<500ms,per-token<20ms`; also throughput, user, energy, memory.
         memory_share: of the memory, that may be used.
-        site: whose electricity and PUE, and for how many years, where a device is bought and not rented.
+        site: whose electricity and PUE, and for how many years, of a device that is bought.
         specs: folders of specs, in front of the packaged ones.
 
-    A device that cannot compute in that precision stays, with the reason.
-    Raises RooflintError for unknown names, and for more tokens than the network has a context for.
+    A device that cannot compute in that precision stays, with the reason. Raises RooflintError for unknown names, and
+    for more tokens than the context.
     """
     names = [precision] if isinstance(precision, str) else list(precision)
     settings = tuple(setting(name, storage, fuse, launch, fidelity, cached) for name in dict.fromkeys(names))

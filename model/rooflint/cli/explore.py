@@ -19,19 +19,23 @@ from rooflint.prediction.space import EXAMPLE
 app = typer.Typer(add_completion=False)
 
 
+Vary = Annotated[
+    list[str],
+    typer.Option(
+        "--vary",
+        help="A fact with values: SM.groups=64:256, SM.clock=x0.8:x1.2, memory.bandwidth=2:8TB/s; may be repeated.",
+    ),
+]
+Networks = Annotated[
+    list[str], typer.Option("--network", "-n", help="Networks that every variant runs, with commas or repeated.")
+]
+
+
 @app.command("explore")
 def explore_command(
     base: options.DeviceName,
-    vary: Annotated[
-        list[str],
-        typer.Option(
-            "--vary",
-            help="A fact with values: SM.groups=64:256, SM.clock=x0.8:x1.2, memory.bandwidth=2:8TB/s; may be repeated.",
-        ),
-    ],
-    network: Annotated[
-        list[str], typer.Option("--network", "-n", help="Networks that every variant runs, with commas or repeated.")
-    ],
+    vary: Vary,
+    network: Networks,
     minimise: Annotated[
         str,
         typer.Option(help="latency, energy, cost, memory, power, balance (energy × latency), or facts that vary."),

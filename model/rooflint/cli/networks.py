@@ -6,6 +6,7 @@ What only one of them needs is imported when it runs.
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from enum import StrEnum
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -27,6 +28,9 @@ from rooflint.prediction.sweep import BATCHES, sweep
 app = typer.Typer(add_completion=False)
 
 
+Region = Annotated[str, typer.Option(help="Place of the grid, for its carbon: a country, gcp/us-central1, world.")]
+
+
 @app.command("analyze")
 def analyze_command(
     network: options.Network,
@@ -39,9 +43,7 @@ def analyze_command(
     launch: options.Launch = "stream",
     fidelity: options.Fidelity = "roofline",
     cached: options.Cached = True,
-    region: Annotated[
-        str, typer.Option(help="Place of the grid, for its carbon: a country, gcp/us-central1, world.")
-    ] = "world",
+    region: Region = "world",
     electricity: Annotated[str, typer.Option(help="Place of the electricity price.")] = "usa/virginia",
     pue: Annotated[str, typer.Option(help="Fleet or campus whose PUE applies.")] = "fleet/industry",
     years: Annotated[float, typer.Option(help="Service life of a purchased device, in years.", min=0.1)] = 4.0,
@@ -62,9 +64,10 @@ def analyze_command(
     specs: Specs = None,
 ) -> None:
     """Show time, units, energy, memory, cost and carbon of a network on a device, down to each kernel."""
+    several = {"tp": tp > 1, "pp": pp > 1, "ep": ep > 1}
     if train or recompute:
-        others = {"input": shape, "past": past, "generate": generate, "fuse": fuse, "require": require}
-        _refuse_beside_train(others | {"tp": tp > 1, "pp": pp > 1, "ep": ep > 1}, train)
+        others = {"input": shape, "past": past, "generate": generate, "fuse": fuse, "require": require, **several}
+        _refuse_beside_train(others, train)
         step = rooflint.train(
             network, device, length=prompt, precision=precision, batch=batch or 1, recompute=recompute or "selective",
             storage=storage, launch=launch, fidelity=fidelity, at=at, specs=specs,
@@ -73,31 +76,27 @@ def analyze_command(
         return
     from rooflint.prediction.cost import CostTables, Place, cost_of  # noqa: PLC0415
 
+    place = Place(region, electricity, pue, years, load)
     if generate:
         _refuse_beside_generate({"input": shape, "past": past, "load": load != 1, "region": region != "world"})
         written = rooflint.generate(
             network, [device], prompt=prompt, generate=generate, precision=precision, batch=batch or 1,
             storage=storage, fuse=fuse, launch=launch, fidelity=fidelity, cached=cached, at=at, require=require,
-            memory_share=memory_share, site=Place(region, electricity, pue, years, load), tp=tp, pp=pp, ep=ep,
-            specs=specs,
+            memory_share=memory_share, site=place, tp=tp, pp=pp, ep=ep, specs=specs,
         )  # fmt: skip
         deliver(written.answer(kernels=True), form, output)
         return
-    _want_generate({"require": require, "memory-share": memory_share != 1, "tp": tp > 1, "pp": pp > 1, "ep": ep > 1})
+    _want_generate({"require": require, "memory-share": memory_share != 1} | several)
     sizes = shapes_of(shape)
     work = api.network(network, shape=sizes, prompt=prompt, past=past, specs=specs)
+    predicted = partial(
+        api.predict, work, device, precision=precision, storage=storage, fuse=fuse, launch=launch,
+        fidelity=fidelity, cached=cached, at=at, specs=specs,
+    )  # fmt: skip
     together = batch_of(batch, sizes, work.batch if work.fixed_batch else 1)
-
-    def predicted(samples: int) -> api.Prediction:
-        return api.predict(
-            work, device, precision=precision, batch=samples, storage=storage, fuse=fuse, launch=launch,
-            fidelity=fidelity, cached=cached, at=at, specs=specs,
-        )  # fmt: skip
-
-    found = predicted(together)
-    single = None if work.fixed_batch and together > 1 else predicted(1)
-    cost = cost_of(found, CostTables.of(registry(specs)), Place(region, electricity, pue, years, load))
-    deliver(found.answer(single, cost), form, output)
+    found = predicted(batch=together)
+    single = None if work.fixed_batch and together > 1 else predicted(batch=1)
+    deliver(found.answer(single, cost_of(found, CostTables.of(registry(specs)), place)), form, output)
 
 
 class Level(StrEnum):

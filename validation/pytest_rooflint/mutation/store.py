@@ -4,7 +4,7 @@ Each is kept with a key over everything that it was worked out from. A verdict r
 claim may import, on its golden file, on the facts of devices that it looked up, on all that these devices say besides
 facts, and on all files that are neither golden files nor devices. Mutants rest on their own file, on devices of the
 same architecture, and on rates of other architectures. Outcomes rest on the verdicts of the claims that were judged
-again, and on the facts that these read in a trial. In which line a fact stands changes none of them.
+again, and on the facts that these read in a trial. The line of a fact changes none of them.
 """
 
 import datetime
@@ -35,7 +35,6 @@ from rooflint.base.units import Quantity
 from rooflint.hardware.device import Hardware
 
 T = TypeVar("T")
-
 FOLDER = store.FOLDER / "mutation"
 CLAIMS, MODULES, SCORES = "claims.json", "modules.json", "scores.json"
 PARSED = FOLDER / "parsed"
