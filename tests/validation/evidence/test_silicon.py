@@ -164,9 +164,10 @@ def test_tables_of_others_are_told_without_any_package(monkeypatch, found, tmp_p
     assert told["densities"] == []
 
 
-def test_claims_about_whole_networks_are_told_beside_those_of_kernels():
+@pytest.mark.parametrize("file", ["networks", "generations"])
+def test_claims_about_whole_networks_are_told_beside_those_of_kernels(file):
     suite = Suite.of_project([PROJECT / "golden"], None)
-    claims = read.load(PROJECT / "golden/silicon/networks.yaml").claims
+    claims = read.load(PROJECT / f"golden/silicon/{file}.yaml").claims
     verdicts = [record(judge(one, "", suite)) for one in claims]
     told = plain(silicon(suite, verdicts, []))
     assert [one["subject"] for one in told["whole"]] == [one.subject for one in claims]

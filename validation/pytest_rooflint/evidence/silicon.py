@@ -14,7 +14,7 @@ from rooflint.base.errors import RooflintError, shown
 from rooflint.base.text import counted, grouped
 from rooflint.base.units import SECONDS, format_quantity
 from rooflint.hardware.device import Hardware
-from rooflint_calibration import evaluation, networks, package, published
+from rooflint_calibration import evaluation, generations, networks, package, published
 from rooflint_calibration.causes import Likeness, Worst, worst
 from rooflint_calibration.evaluation import HeldOut
 from rooflint_calibration.topics import PRODUCT, STREAM, TOPICS
@@ -35,6 +35,9 @@ TITLES = {
     "decode_fp8": "decode with a cache in FP8",
 }
 """Labels of topics whose name is not clear by itself."""
+
+NETWORKS = (networks.TOPIC, generations.TOPIC)
+"""What claims about times of whole networks are about."""
 
 NEAR = 0.2
 """An error below this is a good prediction. [1]"""
@@ -155,7 +158,7 @@ def _published(suite: Suite, decided: Sequence[Verdict]) -> Iterator[findings.Si
 
 def _is_of_kernels(one: Verdict) -> bool:
     """Whether it was decided on times of single kernels, and not on those of whole networks or on an order."""
-    return one.prediction is not None and one.prediction.topic != networks.TOPIC
+    return one.prediction is not None and one.prediction.topic not in NETWORKS
 
 
 def _errors(one: Verdict, found: Prediction) -> dict[str, Any]:
