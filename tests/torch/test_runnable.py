@@ -36,7 +36,7 @@ TABLES = {"gpt-3-175b", "megatron-1t", "mt-nlg-530b", "palm-540b", "mpt-7b", "mp
 """Networks of printed training runs: they have op tables, and no configuration of transformers has their facts."""
 
 
-@pytest.mark.parametrize("name", ALONE)
+@pytest.mark.parametrize("name", [name for name in ALONE if name not in TABLES])
 def test_the_configuration_that_transformers_reads_has_the_facts_of_the_name(name):
     net = network_named(name).transformer
     keys = keys_of(net)
@@ -44,13 +44,13 @@ def test_the_configuration_that_transformers_reads_has_the_facts_of_the_name(nam
         pytest.skip(f"{keys['model_type']} is built by no configuration yet")
     configuration = transformers.AutoConfig.for_model(**keys)
     again = transformer_of(name, json.loads(configuration.to_json_string(use_diff=False)))
-    assert bool(differences(net, again)) == (name in TABLES)
+    assert differences(net, again) == []
 
 
 @pytest.mark.parametrize("name", sorted(TABLES))
 def test_a_network_that_no_configuration_has_is_refused_with_what_differs(name):
     with pytest.raises(CaptureError, match=f"{name}: transformers has no configuration with its facts \\(."):
-        runnable(name, prompt=1)
+        runnable(name, prompt=1).make()
 
 
 def test_bert_takes_ids_and_has_its_parameters():

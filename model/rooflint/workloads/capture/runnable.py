@@ -31,7 +31,7 @@ from rooflint.workloads.configuration import Transformer
 from rooflint.workloads.encoder_decoder import EncoderDecoder
 from rooflint.workloads.huggingface import transformer_of
 from rooflint.workloads.networks import PROMPT, Network
-from rooflint.workloads.workload import Workload
+from rooflint.workloads.workload import Workload, WorkloadError
 
 SEED = 20
 """Of weights and inputs."""
@@ -257,8 +257,7 @@ def built(name: str, keys: Mapping[str, Any], net: Transformer) -> torch.nn.Modu
     library = import_transformers()
     try:
         configuration = library.AutoConfig.for_model(**keys)
-        again = transformer_of(name, json.loads(configuration.to_json_string(use_diff=False)))
-        if other := differences(net, again):
+        if other := _unlike(name, net, json.loads(configuration.to_json_string(use_diff=False))):
             raise CaptureError(f"{name}: transformers has no configuration with its facts ({', '.join(other)})")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -267,6 +266,14 @@ def built(name: str, keys: Mapping[str, Any], net: Transformer) -> torch.nn.Modu
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise CaptureError(f"{name}: transformers cannot build it: {user_model.first_line(error)}") from error
     return _Called(module, library).eval()
+
+
+def _unlike(name: str, net: Transformer, keys: Mapping[str, Any]) -> list[str]:
+    """Facts that the keys of a configuration lack, or state otherwise."""
+    try:
+        return differences(net, transformer_of(name, keys))
+    except WorkloadError as error:  # a value that no configuration may have
+        return [str(error).removeprefix(f"{name}: ")]
 
 
 def differences(one: Transformer, other: Transformer) -> list[str]:
