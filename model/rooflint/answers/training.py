@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from rooflint.answers.record import RunRecord, basis_text, run_fields, run_text
-from rooflint.base.units import BYTES, OPS_PER_S, SECONDS, format_quantity, percent
+from rooflint.base.precision import format_rate
+from rooflint.base.units import BYTES, SECONDS, format_quantity, percent
 from rooflint.hardware.schema import Strict
 from rooflint.output.answer import Answer, Record
 from rooflint.output.sections import Bar, Bars, Grid, Part, Prose, Section, Table
@@ -94,7 +95,7 @@ def _sections(found: Training, record: TrainRecord) -> Iterator[Section]:
 
 
 def _summary(found: Training, record: TrainRecord) -> Iterator[tuple[str, str, str]]:
-    peak = format_quantity(found.peak_ops_per_s, OPS_PER_S)
+    peak = format_rate(found.peak_ops_per_s, record.compute)
     yield (
         "step",
         format_quantity(found.step_s, SECONDS),
