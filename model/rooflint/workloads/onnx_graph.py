@@ -357,9 +357,10 @@ class _Graph:
     def _read(self, tensor: onnx.TensorProto) -> Array | None:
         """The values of a tensor, which may stand in a file beside; None where that is not there."""
         try:
-            return numpy_helper.to_array(tensor, str(self.file.parent))
+            values: Array = numpy_helper.to_array(tensor, str(self.file.parent))
         except Exception:  # onnx has no common base of what it raises
             return None
+        return values
 
     # ---- Shapes
 

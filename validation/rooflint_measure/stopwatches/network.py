@@ -231,7 +231,8 @@ def _quantized(model: Model, setting: Setting) -> Any:
         if not any(type(part) in layers for part in module.modules()):
             raise NotMeasuredError("has no linear layer, which is what torch quantizes dynamically")
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # torch has announced to move it elsewhere for years
+            for kind in (DeprecationWarning, UserWarning):  # torch has announced to move it elsewhere for years
+                warnings.simplefilter("ignore", kind)
             return torch.ao.quantization.quantize_dynamic(module, layers, dtype=torch.qint8)
     if setting.precision == "int4":
         return _weights_of_4_bit(module, setting)
