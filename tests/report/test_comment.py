@@ -85,6 +85,7 @@ def test_the_culprit_comes_first_with_factor_cause_and_what_reverting_does(evide
     assert rerun.startswith("- first of them: `") and CLAIM in rerun
     assert text.splitlines()[-1].startswith("Base `main (0123456789ab)` → head ")
     assert render_summary(record).startswith(render_comment(record))
+    assert render_summary(record).endswith("\n")  # another step may write below it
 
 
 @pytest.fixture
