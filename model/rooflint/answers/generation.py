@@ -8,11 +8,11 @@ from pydantic import Field
 from rooflint.answers.insights import caveats
 from rooflint.answers.record import (
     Bound,
-    PolicyRecord,
     RefusedRecord,
     RunRecord,
     WaitsRecord,
     basis_text,
+    policy_text,
     run_fields,
     run_text,
 )
@@ -22,7 +22,8 @@ from rooflint.hardware.schema import Strict
 from rooflint.output.answer import Answer, Record
 from rooflint.output.sections import Bar, Bars, Grid, Part, Prose, Section, Table
 from rooflint.prediction.comparison import Requirement, per_second
-from rooflint.prediction.generation import Candidate, Generation, Phase, exchanged, kernel_times
+from rooflint.prediction.generation import Candidate, Generation, Phase, kernel_times
+from rooflint.prediction.parallel import message_bytes, passes, sent_bytes
 from rooflint.prediction.parallel import sequences as sequences_of
 from rooflint.prediction.predict import Setting
 from rooflint.prediction.run import ALONE, Run
@@ -177,7 +178,7 @@ def answer(
         tp=how.tp,
         pp=how.pp,
         ep=how.ep,
-        exchanges=[ExchangeRecord(**one._asdict()) for one in exchanged(run, how, setting)],
+        exchanges=[*_exchanged(run, how, setting)],
         requirements=[each.text for each in wanted],
         **run_fields(run.batch, setting),
         memory=NeededRecord(**{name: getattr(memory, name) for name in fields}),
@@ -189,12 +190,32 @@ def answer(
     if kernels and found[0].found and how == ALONE:
         sections.append(_kernels(found[0], run))
     return Answer(
-        title=f"{run.network.name}: {run.generate} tokens after a prompt of {run.prompt}",
+        title=f"{run.network.name}: {counted(run.generate, 'token')} after a prompt of {run.prompt}",
         subtitle=f"{run_text(run.batch, setting)}{', ' if how.devices > 1 else ''}{how}; {basis_text(setting)}",
         sections=(*sections, *limitations(record.caveats)),
         record=record,
         listing=Table(LISTING, tuple(listed(one) for one in found)),
     )
+
+
+def _exchanged(run: Run, how: Parallelism, setting: Setting) -> Iterator[ExchangeRecord]:
+    """All collectives, in prefill and in a pass of decode. Raises WorkloadError for what cannot be divided."""
+    net = run.network.transformer
+    if how == ALONE:
+        return
+    both = passes(net, how, run.batch, run.prompt, run.together), passes(net, how, run.batch, 1)
+    for first, then in zip(*both, strict=True):
+        yield ExchangeRecord(
+            name=first.name,
+            kind=first.kind,
+            members=first.members,
+            prefill_times=first.times,
+            prefill_message_bytes=message_bytes(first, setting),
+            prefill_sent_bytes=sent_bytes(first, setting),
+            decode_times=then.times,
+            decode_message_bytes=message_bytes(then, setting),
+            decode_sent_bytes=sent_bytes(then, setting),
+        )
 
 
 def _record(one: Candidate, wanted: Sequence[Requirement]) -> GenerationRecord | RefusedRecord:
@@ -284,7 +305,9 @@ def _sections(
     if record.exchanges:
         note = "of a part of the batch, in all layers; sent in one direction, by a ring"
         yield Grid("Exchanged in a pass", Table(SENT, tuple(map(_sent, record.exchanges))), note)
-    stored = record.storage if record.policy is None else f"{record.storage}: {_policy_text(record.policy)}"
+    stored = (
+        record.storage if record.policy is None else f"{record.storage}: {policy_text(record.policy)}, all else 16 bit"
+    )
     yield Grid(
         "Memory",
         Table(("", "", ""), tuple(_memory(run, record))),
@@ -296,10 +319,6 @@ def limitations(sentences: Sequence[str]) -> Iterator[Section]:
     """The section of caveats, where there are some."""
     if sentences:
         yield Prose("Limitations", tuple(sentences))
-
-
-def _policy_text(policy: PolicyRecord) -> str:
-    return f"narrow weights {policy.weight_bits:.5g} bit, cache {policy.cache}, all else 16 bit"
 
 
 SHARED_CAVEATS = (
@@ -428,7 +447,7 @@ def _memory(run: Run, record: GenerateRecord) -> Iterator[tuple[str, str, str]]:
     part = f"a part of {record.parameters:,} parameters" if how.devices > 1 else f"{record.parameters:,} parameters"
     yield "weights", format_quantity(needed.weight_bytes, BYTES), part
     sequences = -(-run.batch // how.groups)
-    cached = f"keys and values of {tokens} tokens of {counted(sequences, 'sequence')}"
+    cached = f"keys and values of {counted(tokens, 'token')} of {counted(sequences, 'sequence')}"
     yield "cache", format_quantity(needed.cache_bytes, BYTES), cached
     prompts = counted(sequences_of(how, run.batch, run.together)[1], "prompt")
     yield "activations", format_quantity(needed.activation_bytes, BYTES), f"at most, in a pass over {prompts}"

@@ -19,7 +19,7 @@ from rooflint.answers.generation import (
 )
 from rooflint.answers.insights import caveats
 from rooflint.answers.record import PolicyRecord, RefusedRecord, basis_text, policy_record, policy_text, settings_text
-from rooflint.base.text import UNKNOWN
+from rooflint.base.text import UNKNOWN, counted
 from rooflint.base.units import BYTES, SECONDS, format_quantity
 from rooflint.hardware.schema import Strict
 from rooflint.output.answer import Answer, Record
@@ -98,9 +98,9 @@ def answer(runs: Sequence[Run], found: Sequence[Candidate], wanted: Sequence[Req
     """The best batch of each device and precision, and the Pareto line over all of them."""
     first = runs[0]
     front = pareto(run for one in found for run in one.able(wanted))
-    sentences = tuple(caveats(one.contender for one in found))
+    sentences, tokens = tuple(caveats(one.contender for one in found)), counted(first.generate, "token")
     return Answer(
-        title=f"{first.network.name}: {first.generate} tokens after a prompt of {first.prompt}, over batches",
+        title=f"{first.network.name}: {tokens} after a prompt of {first.prompt}, over batches",
         subtitle=f"{settings_text([one.setting for one in found])}; {basis_text(found[0].setting)}",
         sections=tuple(_swept(found, wanted, front, sentences)),
         record=lambda: _sweep_record(runs, found, wanted, front, sentences),
@@ -173,6 +173,7 @@ def _swept(
     if bests:
         note = f"most tokens/s of the batches that fit{within}; user: tokens/s of a sequence"
         yield Grid("Best batch", *_cut(BEST, [_best_row(one) for one in bests], note))
+    if front:  # empty where only first tokens are written, which have no rate for a user
         note = "no other run has more tokens/s for a device and as many for a user"
         yield Grid("Pareto line", *_cut(FRONT, [_front_row(one) for one in front], note))
         yield _chart(able, wanted, front)
@@ -246,7 +247,7 @@ def _over_row(one: Generation) -> tuple[str, ...]:
 def _over_note(one: Candidate) -> str:
     assert one.found is not None
     policy, largest = one.setting.policy, one.found.largest_batch
-    parts = [policy_text(policy)] if policy else []
+    parts = [policy_text(policy_record(policy))] if policy else []
     parts += [f"the largest batch that fits is {largest}"] if largest is not None else []
     parts += ["✗ does not fit"] if any(run.fits is False for run in one.runs) else []
     return "; ".join(parts)

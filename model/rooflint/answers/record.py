@@ -78,7 +78,7 @@ def run_text(batch: int | None, setting: Setting) -> str:
     """The same for a reader: `batch 8, int8 compute, fp32 storage, fused, stream launches`."""
     parts = [f"batch {batch}"] if batch else []
     precisions = f"{setting.compute} compute, {setting.storage} storage" if setting.storage else setting.compute
-    parts.append(f"{precisions} ({policy_text(setting.policy)})" if setting.policy else precisions)
+    parts.append(f"{precisions} ({policy_text(policy_record(setting.policy))})" if setting.policy else precisions)
     parts.append("fused" if setting.fuse else "not fused")
     parts.append("no launch overhead" if setting.launch == FREE else f"{setting.launch} launches")
     parts += ["calibrated kernel times where available"] if setting.fidelity == SILICON else []
@@ -95,9 +95,9 @@ def settings_text(settings: Sequence[Setting]) -> str:
     return plain.replace("bf16", ", ".join(names), 1)
 
 
-def policy_text(policy: Policy) -> str:
+def policy_text(policy: PolicyRecord) -> str:
     """`weights 4.125 bit, cache bf16`."""
-    return f"weights {policy.weights.stored_bits:.5g} bit, cache {policy.cache}"
+    return f"weights {policy.weight_bits:.5g} bit, cache {policy.cache}"
 
 
 def basis_text(setting: Setting) -> str:

@@ -130,7 +130,8 @@ def generate(
     runs = tuple(Run(net, size, tokens, generate) for size in batches)
     wanted = comparison.requirements(require, generation.RUN_CRITERIA, generation.RUN_EXAMPLE)
     hows = [Parallelism(size, pp, ep) for size in ([tp] if isinstance(tp, int) else sorted(set(tp)))]
-    places = [one for how in hows for one in _places(known, on, at, how)]
+    shared = any(how.devices > 1 for how in hows)
+    places = [one for how in hows for one in _places(known, on, at, how, shared=shared)]
     found = generation.sweep(places, runs, energies, settings, CostTables.of(known), site, memory_share)
     return Generations(runs, settings, found, wanted)
 
@@ -151,9 +152,12 @@ def _language_model(name: str, among: Registry) -> Network:
 
 
 def _places(
-    among: Registry, on: "Iterable[str | Hardware] | None", at: str, how: Parallelism
+    among: Registry, on: "Iterable[str | Hardware] | None", at: str, how: Parallelism, *, shared: bool
 ) -> Iterator[parallel.Place]:
-    """Each device with what it is part of: a system by its name, or the one that has such devices."""
+    """Each device with what it is part of: a system by its name, or the one that has such devices.
+
+    Raises RooflintError for a system where one device is to run all.
+    """
     if on is None and how.devices > 1:
         yield from _able(among, how)
         return
@@ -165,6 +169,9 @@ def _places(
         return
     for word in words:
         if isinstance(word, str) and word in systems:
+            if not shared:
+                count, one = systems[word].count, systems[word].device.id
+                raise RooflintError(f"'{word}' is {count} devices; want --tp, --pp or --ep beside it, or {one}")
             yield parallel.place(systems[word].device, how, among, systems[word])
         else:
             yield from (parallel.place(one, how, among) for one in all_hardware(among, [word], at))

@@ -7,10 +7,10 @@ token of each (decode), on a cache that grows. docs/method-networks.md has the d
     sweep([Place(h100), Place(mi300x)], runs, energies, [Setting("w4a16")])
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,15 +22,7 @@ from rooflint.energy.model import Energies
 from rooflint.prediction.comparison import Contender, Criterion, Requirement, contend
 from rooflint.prediction.cost import CostTables, Tariff, tariff
 from rooflint.prediction.cost import Place as Site
-from rooflint.prediction.parallel import (
-    NETWORK,
-    Pass,
-    Place,
-    Split,
-    message_bytes,
-    passes,
-    sent_bytes,
-)
+from rooflint.prediction.parallel import NETWORK, Pass, Place, Split
 from rooflint.prediction.pareto import non_dominated
 from rooflint.prediction.predict import NotKnownError, Prediction, Setting
 from rooflint.prediction.run import ALONE, Memory, Run
@@ -412,31 +404,6 @@ def kernel_times(found: Candidate, run: Run) -> Mapping[str, Mapping[str, float]
             if each:
                 rows[name] = rows.get(name, 0.0) + each
     return {phase: rows for phase, rows in phases.items() if rows}
-
-
-class Sent(NamedTuple):
-    """What each device sends to others, of one part of a batch, in one pass over all layers."""
-
-    name: str
-    kind: str
-    members: int
-    prefill_times: int
-    prefill_message_bytes: float
-    prefill_sent_bytes: float
-    decode_times: int
-    decode_message_bytes: float
-    decode_sent_bytes: float
-
-
-def exchanged(run: Run, how: Parallelism, setting: Setting) -> Iterator[Sent]:
-    """Of all collectives, in prefill and in a pass of decode. Raises WorkloadError for what cannot be divided."""
-    net = run.network.transformer
-    if how == ALONE:
-        return
-    both = passes(net, how, run.batch, run.prompt, run.together), passes(net, how, run.batch, 1)
-    for first, then in zip(*both, strict=True):
-        prefill, decode = ((one.times, message_bytes(one, setting), sent_bytes(one, setting)) for one in (first, then))
-        yield Sent(first.name, first.kind, first.members, *prefill, *decode)
 
 
 def pareto(found: Iterable[Generation]) -> tuple[Generation, ...]:

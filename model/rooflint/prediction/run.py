@@ -14,7 +14,7 @@ from rooflint.workloads.workload import Workload, WorkloadError
 
 PASS_TOKENS = 8192
 """New tokens of a pass over prompts: the default of max_num_tokens in TensorRT-LLM, and of max_num_batched_tokens where
-vLLM serves on GPUs of 70 GiB and more. A prompt that is longer is read in a pass of its own."""
+vLLM serves on GPUs of 70 GiB and more but the A100. A prompt that is longer is read in a pass of its own."""
 
 TABLES_KEPT = 256
 

@@ -137,11 +137,26 @@ def test_analyze_runs_one_system():
     assert "tokens of 1 sequence" in text
 
 
-def test_one_of_a_system_is_a_device():
-    alone, named = (
-        rl.generate("llama-3.1-8b", one, generate=8).columns["total_s"][0] for one in ("h100-sxm5", "hgx-h100")
-    )
-    assert alone == named
+def test_bytes_on_the_wire_of_a_ring_are_told():
+    asked = {"batch": 8, "prompt": 256, "generate": 16, "tp": 8}
+    told = rl.generate("llama-3.1-70b", "hgx-h100", **asked).answer().record.exchanges
+    attention = {one.name: one for one in told}["attention"]
+    assert attention.prefill_message_bytes == 8 * 256 * 8192 * 2
+    assert attention.prefill_sent_bytes == pytest.approx(2 * 7 / 8 * attention.prefill_message_bytes)
+    assert attention.decode_message_bytes == 8 * 8192 * 2
+    # what a policy makes narrow is not what devices exchange
+    narrow, *_ = rl.generate("llama-3.1-70b", "hgx-h100", precision="fp8-kv8", **asked).answer().record.exchanges
+    assert narrow.prefill_message_bytes == 8 * 256 * 8192 * 2
+
+
+def test_a_system_wants_to_be_told_how_it_shares():
+    with pytest.raises(
+        RooflintError, match=r"^'hgx-h100' is 8 devices; want --tp, --pp or --ep beside it, or nvidia/h1"
+    ):
+        rl.generate("llama-3.1-8b", "hgx-h100", generate=8)
+    one, two = rl.generate("llama-3.1-8b", "hgx-h100", generate=8, tp=[1, 2]).columns["total_s"]
+    assert one == rl.generate("llama-3.1-8b", "h100-sxm5", generate=8).columns["total_s"][0]
+    assert one > two
 
 
 @pytest.mark.parametrize(
@@ -193,7 +208,7 @@ def test_analyze_lists_kernels_of_both_phases_that_add_up():
     shares = [float(share) for share in re.findall(r"([0-9.]+) %$", rows, re.MULTILINE)]
     assert sum(shares[:9]) == pytest.approx(100, abs=0.5)
     assert sum(shares[9:18]) == pytest.approx(100, abs=0.5)
-    assert "stored as w4a16: narrow weights 4.125 bit" in text
+    assert "stored as w4a16: weights 4.125 bit, cache bf16, all else 16 bit" in text
 
 
 def test_a_share_of_the_memory_is_kept_free():

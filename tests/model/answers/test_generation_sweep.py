@@ -112,6 +112,13 @@ def test_html_draws_the_line(tmp_path):
     assert "<svg" in text
 
 
+def test_first_tokens_alone_have_no_pareto_line():
+    text = run("sweep", "llama-3.1-8b", "-d", "l4", "--prompt", "16", "--generate", "1", "--batch", "1,8")
+    assert text.startswith("llama-3.1-8b: 1 token after a prompt of 16, over batches")
+    assert "Best batch" in text
+    assert "Pareto line" not in text and "Throughput over speed" not in text
+
+
 def test_options_of_one_pass_are_refused():
     with pytest.raises(RooflintError, match="--past: want it without --generate"):
         run(*ASKED, "--past", "3")

@@ -10,7 +10,7 @@ from rooflint.energy.model import Energies, idle_w
 from rooflint.hardware.names import system_named
 from rooflint.hardware.registry import Registry
 from rooflint.hardware.system import System
-from rooflint.prediction.generation import exchanged, generate
+from rooflint.prediction.generation import generate
 from rooflint.prediction.parallel import Place, Split, place
 from rooflint.prediction.predict import Setting, predict
 from rooflint.prediction.run import Run
@@ -77,17 +77,6 @@ def test_what_waits_for_the_network_is_bytes_over_the_bandwidth_of_links():
         found.place.hardware, table(shard(LLAMA.transformer, Parallelism(8)), 8, 256), ENERGIES, found.setting
     )
     assert found.first_token_s == pytest.approx(own.latency_s + wanted, rel=1e-12)
-
-
-def test_bytes_on_the_wire_of_a_ring_are_told():
-    sent = {one.name: one for one in exchanged(Run(LLAMA, 8, 256, 16), Parallelism(8), BF16)}
-    attention = sent["attention"]
-    assert attention.prefill_message_bytes == 8 * 256 * 8192 * 2
-    assert attention.prefill_sent_bytes == pytest.approx(2 * 7 / 8 * attention.prefill_message_bytes)
-    assert attention.decode_message_bytes == 8 * 8192 * 2
-    # what a policy makes narrow is not what devices exchange
-    (narrow, *_) = exchanged(Run(LLAMA, 8, 256, 16), Parallelism(8), Setting("fp8-kv8"))
-    assert narrow.prefill_message_bytes == 8 * 256 * 8192 * 2
 
 
 def with_links(factor):
