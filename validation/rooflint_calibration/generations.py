@@ -4,6 +4,11 @@ An engine that is always full runs as many sequences as fit. A sequence then tak
 of decode for each token that it writes, at the mean length of the cache:
 
     seconds of a token = (prefill / sequences in it + tokens × step / sequences) / tokens
+
+An engine that reads prompts beside the tokens that it writes can compute the ones while it waits for the bytes of the
+others, so the bound is the longer of all that it computes and of what its steps move:
+
+    bound = max(compute of prefill and of a step, bytes of a step), each for one token
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,14 +27,14 @@ from rooflint.hardware.registry import PACKAGED, Registry
 from rooflint.hardware.schema import Id, Strict, Text, Word
 from rooflint.hardware.spec_files import read_spec
 from rooflint.kernels.shapes import Numbers
-from rooflint.prediction.predict import ROOFLINE, SILICON, Setting, predict
+from rooflint.prediction.predict import ROOFLINE, SILICON, Prediction, Setting, predict
 from rooflint.workloads.configuration import Transformer
 from rooflint.workloads.footprint import footprint
 from rooflint.workloads.networks import network_named
 from rooflint.workloads.transformer import Step, table
 from rooflint_calibration.networks import of_others
 from rooflint_calibration.package import PUBLISHED
-from rooflint_calibration.published import PublishedSourceSpec, file_of
+from rooflint_calibration.published import PublishedSourceSpec, file_of, files_in, lines_of
 
 TOPIC = "generation"
 FOLDER = f"{PUBLISHED}/generations"
@@ -52,6 +57,11 @@ class GenerationRowSpec(Strict):
     prompt: Annotated[int, Field(ge=1)]
     generate: Annotated[int, Field(ge=1)]
     where: Text | None = None
+
+    @property
+    def label(self) -> str:
+        """For a reader."""
+        return f"{self.network} on {self.device}, {self.prompt} + {self.generate} tokens"
 
 
 class GenerationTableSpec(Strict):
@@ -83,8 +93,7 @@ class GenerationTable:
 
     def label(self, row: int) -> str:
         """A row for a reader."""
-        of = self.spec.rows[row]
-        return f"{of.network} on {of.device}, {of.prompt} + {of.generate} tokens"
+        return self.spec.rows[row].label
 
     @property
     def seconds(self) -> Numbers:
@@ -94,8 +103,7 @@ class GenerationTable:
 
 def files(roots: Iterable[Path]) -> Iterator[Path]:
     """All tables of some golden folders."""
-    for root in roots:
-        yield from sorted((root / FOLDER).glob("*.yaml"))
+    return files_in(FOLDER, roots)
 
 
 def find(slug: str, roots: Iterable[Path]) -> GenerationTable:
@@ -106,32 +114,62 @@ def find(slug: str, roots: Iterable[Path]) -> GenerationTable:
 def read(file: Path, text: str | None = None) -> GenerationTable:
     """A table, or a text in its place. Raises InputError."""
     document, spec = read_spec(file, GenerationTableSpec, text)
-    return GenerationTable(file, spec, tuple(document.line(("rows", place)) for place in range(len(spec.rows))))
+    return GenerationTable(file, spec, lines_of(document, [row.label for row in spec.rows]))
 
 
 # ---- Predictions
 
 
 def predicted_s(tables: GenerationTable, registry: Registry, fidelity: str) -> Numbers:
-    """Time of a token: expected, or the bound by the roofline without launches. [s], shape (rows,)
+    """Time of a token, by kernel models or by the roofline without launches. [s], shape (rows,)
 
     Raises RooflintError for an unknown device or network, where not one sequence fits, and for a device without kernel
     models, where `fidelity` is that of these.
     """
-    energies = Energies.of(registry)
-    launch, most = ("graph", MOST_SEQUENCES) if fidelity == SILICON else (FREE, None)
-    setting = Setting(tables.spec.precision, launch=launch, fidelity=fidelity)
-    return np.array([_token_s(row, registry, energies, setting, most) for row in tables.spec.rows])
+    return np.array([passes.token_s for passes in _passes(tables, registry, fidelity)])
 
 
 def bound_s(tables: GenerationTable, registry: Registry) -> Numbers:
-    """The least time of a token. [s], shape (rows,)"""
-    return predicted_s(tables, registry, ROOFLINE)
+    """The least time of a token, whatever an engine runs beside each other. [s], shape (rows,)"""
+    return np.array([passes.least_s for passes in _passes(tables, registry, ROOFLINE)])
 
 
-def _token_s(
+@dataclass(frozen=True)
+class _Passes:
+    """What a token takes its share of."""
+
+    prefill: Prediction
+    read: int
+    """Sequences in it."""
+    step: Prediction
+    together: int
+    """Sequences in it."""
+    generate: int
+
+    @property
+    def token_s(self) -> float:
+        """One pass after the other. [s]"""
+        return self.prefill.latency_s / self.read / self.generate + self.step.latency_s / self.together
+
+    @property
+    def least_s(self) -> float:
+        """All that is computed, or the bytes of steps: a pass that does both reads weights once. [s]"""
+        prefill, step = self.prefill.times, self.step.times
+        computed = prefill.compute_s.sum() / self.read / self.generate + step.compute_s.sum() / self.together
+        return float(max(computed, step.memory_s.sum() / self.together))
+
+
+def _passes(tables: GenerationTable, registry: Registry, fidelity: str) -> Iterator[_Passes]:
+    energies = Energies.of(registry)
+    launch, most = ("graph", MOST_SEQUENCES) if fidelity == SILICON else (FREE, None)
+    setting = Setting(tables.spec.precision, launch=launch, fidelity=fidelity)
+    for row in tables.spec.rows:
+        yield _of_row(row, registry, energies, setting, most)
+
+
+def _of_row(
     row: GenerationRowSpec, registry: Registry, energies: Energies, setting: Setting, most: int | None
-) -> float:
+) -> _Passes:
     net, device = _net(row, registry), registry.get(row.device)
     past = row.prompt + row.generate // 2
     together = _sequences(net, device, setting.compute, past)
@@ -144,7 +182,7 @@ def _token_s(
     for found in (step, prefill):
         if found.fidelity != setting.fidelity:
             raise RooflintError(found.reasons["fidelity"])
-    return prefill.latency_s / read / row.generate + step.latency_s / together
+    return _Passes(prefill, read, step, together, row.generate)
 
 
 def _net(row: GenerationRowSpec, registry: Registry) -> Transformer:

@@ -3,8 +3,10 @@
 Collectives between devices, as serving frameworks and NCCL run them, latent attention, and experts.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -23,30 +25,27 @@ SPELT: dict[Kind, str] = {"all_to_all": "alltoall"}
 TOO_FAST = "faster than the links"
 
 
-def _framework(kind: Kind) -> Table:
+def _table(file: str, word_of: str, left_out: str, is_left_out: Callable[[Any], Any], kind: Kind) -> Table:
+    """All rows of a collective but those whose word in a column says that they are left out."""
     return Table(
-        "comm/*/*/custom_allreduce_perf.parquet",
+        f"comm/*/*/{file}.parquet",
         ("message_size", "num_gpus"),
         Messages._fields,
-        {"op_name": word, "kernel_source": word},
+        {"op_name": word, word_of: word},
         lambda row, _: {
             "another collective": row["op_name"] != SPELT.get(kind, kind),
-            "launched one by one from the host": np.char.find(row["kernel_source"], "eager") >= 0,
+            left_out: is_left_out(row[word_of]),
         },
     )
+
+
+def _framework(kind: Kind) -> Table:
+    host = "launched one by one from the host"
+    return _table("custom_allreduce_perf", "kernel_source", host, lambda of: np.char.find(of, "eager") >= 0, kind)
 
 
 def _nccl(kind: Kind) -> Table:
-    return Table(
-        "comm/*/*/nccl_perf.parquet",
-        ("message_size", "num_gpus"),
-        Messages._fields,
-        {"op_name": word, "nccl_dtype": word},
-        lambda row, _: {
-            "another collective": row["op_name"] != SPELT.get(kind, kind),
-            "elements of one byte": row["nccl_dtype"] != "half",
-        },
-    )
+    return _table("nccl_perf", "nccl_dtype", "elements of one byte", lambda of: of != "half", kind)
 
 
 def collective(data: Path, device: str, chip: Chip, *, kind: Kind, library: Library) -> Rows:

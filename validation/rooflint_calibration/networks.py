@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from rooflint.base.errors import RooflintError, refuse
+from rooflint.base.errors import RooflintError
 from rooflint.coefficients.library import FREE
 from rooflint.energy.model import Energies
 from rooflint.hardware.device import working_peak_ops_per_s
@@ -23,7 +23,7 @@ from rooflint.kernels.shapes import Numbers
 from rooflint.prediction.predict import ROOFLINE, SILICON, Setting, predict
 from rooflint.workloads.workload import Workload
 from rooflint_calibration.package import PUBLISHED
-from rooflint_calibration.published import PublishedSourceSpec, file_of
+from rooflint_calibration.published import PublishedSourceSpec, file_of, files_in, lines_of
 
 TOPIC = "network"
 """What claims about these tables are about, where others are about a kind of kernel."""
@@ -89,8 +89,7 @@ class NetworkTable:
 
 def files(roots: Iterable[Path]) -> Iterator[Path]:
     """All tables of some golden folders."""
-    for root in roots:
-        yield from sorted((root / FOLDER).glob("*.yaml"))
+    return files_in(FOLDER, roots)
 
 
 def find(slug: str, roots: Iterable[Path]) -> NetworkTable:
@@ -101,13 +100,7 @@ def find(slug: str, roots: Iterable[Path]) -> NetworkTable:
 def read(file: Path, text: str | None = None) -> NetworkTable:
     """A table, or a text in its place. Raises InputError."""
     document, spec = read_spec(file, NetworkTableSpec, text)
-    lines = tuple(document.line(("rows", place)) for place in range(len(spec.rows)))
-    seen: dict[str, int] = {}
-    for line, row in zip(lines, spec.rows, strict=True):
-        if row.device in seen:
-            raise refuse(file, line, f"{row.device} stands twice, also in line {seen[row.device]}")
-        seen[row.device] = line
-    return NetworkTable(file, spec, lines)
+    return NetworkTable(file, spec, lines_of(document, [row.device for row in spec.rows]))
 
 
 # ---- Predictions

@@ -131,8 +131,13 @@ class Published:
 
 def files(roots: Iterable[Path]) -> Iterator[Path]:
     """All tables of some golden folders."""
+    return files_in(PUBLISHED, roots)
+
+
+def files_in(folder: str, roots: Iterable[Path]) -> Iterator[Path]:
+    """All tables in a folder of some golden folders."""
     for root in roots:
-        yield from sorted((root / PUBLISHED).glob("*.yaml"))
+        yield from sorted((root / folder).glob("*.yaml"))
 
 
 def find(slug: str, roots: Iterable[Path]) -> Published:
@@ -146,6 +151,17 @@ def file_of(slug: str, folder: str, files: Iterable[Path]) -> Path:
     if slug not in there:
         raise RooflintError(f"no table {folder}/{slug}.yaml (there are: {', '.join(there) or 'none'})")
     return there[slug]
+
+
+def lines_of(document: Document, subjects: Iterable[str]) -> tuple[int, ...]:
+    """Line of each row in the file. Raises InputError where two rows are about the same."""
+    seen: dict[str, int] = {}
+    for place, subject in enumerate(subjects):
+        line = document.line(("rows", place))
+        if subject in seen:
+            raise refuse(document.file, line, f"{subject} stands twice, also in line {seen[subject]}")
+        seen[subject] = line
+    return tuple(seen.values())
 
 
 def read(file: Path, text: str | None = None) -> Published:

@@ -13,7 +13,7 @@ from rooflint.output.answer import Answer, Record
 from rooflint.output.sections import Bar, Bars, Grid, Part, Prose, Section, Table
 from rooflint.prediction.comparison import per_second
 from rooflint.prediction.predict import Prediction, Setting
-from rooflint.prediction.training import Training
+from rooflint.prediction.training import MOMENTS_BYTES, Training
 
 
 class TrainingMemoryRecord(Strict):
@@ -22,7 +22,7 @@ class TrainingMemoryRecord(Strict):
     weight_bytes: float
     gradient_bytes: float
     optimizer_bytes: float
-    """Master copy and moments, in FP32."""
+    """Moments, and a master copy of narrower weights, in FP32."""
     activation_bytes: float
     """What the forward pass keeps, and the logits."""
     total_bytes: float
@@ -125,6 +125,7 @@ def _memory(record: TrainRecord) -> Iterator[tuple[str, str, str]]:
     needed = record.memory
     yield "weights", format_quantity(needed.weight_bytes, BYTES), f"{record.parameters:,} parameters"
     yield "gradients", format_quantity(needed.gradient_bytes, BYTES), ""
-    yield "optimizer", format_quantity(needed.optimizer_bytes, BYTES), "master copy and two moments in FP32"
+    copy = "master copy and " if needed.optimizer_bytes > MOMENTS_BYTES * record.parameters else ""
+    yield "optimizer", format_quantity(needed.optimizer_bytes, BYTES), f"{copy}two moments in FP32"
     yield "activations", format_quantity(needed.activation_bytes, BYTES), f"{record.recompute} recomputation"
     yield "needed", format_quantity(needed.total_bytes, BYTES), ""

@@ -14,7 +14,7 @@ from typing import Literal, get_args
 from rooflint.base.precision import precision
 from rooflint.base.units import OPS_PER_MAC
 from rooflint.energy.model import Energies
-from rooflint.hardware.device import Hardware, peak_ops_per_s, working_units
+from rooflint.hardware.device import Hardware, working_peak_ops_per_s
 from rooflint.prediction.predict import ROOFLINE, Prediction, Setting, predict
 from rooflint.workloads.configuration import Transformer, keys_seen
 from rooflint.workloads.networks import Network
@@ -305,7 +305,7 @@ class Training:
     @property
     def peak_ops_per_s(self) -> float:
         """Dense peak. [op/s]"""
-        return peak_ops_per_s(working_units(self.forward.hardware, self.forward.compute), self.forward.compute)
+        return working_peak_ops_per_s(self.forward.hardware, self.forward.compute)
 
     @property
     def mfu(self) -> float:
@@ -314,8 +314,9 @@ class Training:
 
     @property
     def hfu(self) -> float:
-        """The same with what runs again. [1]"""
-        return self.tokens_per_s * self.run.token_ops().hardware(self.run.recompute) / self.peak_ops_per_s
+        """The same with the operations of the products that run again, which are not those of the head. [1]"""
+        again = OPS_PER_MAC * float(self.run.again.macs.sum()) / self.run.tokens if self.run.again else 0.0
+        return self.tokens_per_s * (self.run.token_ops().model + again) / self.peak_ops_per_s
 
     @property
     def bytes_moved(self) -> float:
@@ -339,11 +340,14 @@ def train(device: Hardware, run: Run, energies: Energies, setting: Setting) -> T
     """One step by the roofline: no kernel of a backward pass was calibrated.
 
     Every byte comes from memory, because the backward pass needs the activations of all layers. Raises WorkloadError
-    for a policy and for calibrated times, UnsupportedError where the device does not compute in that precision.
+    for a policy, for whole numbers, which have no gradients, and for calibrated times. Raises UnsupportedError
+    where the device does not compute in that precision.
     """
-    if setting.policy or setting.fidelity != ROOFLINE:
-        found = setting.compute if setting.policy else setting.fidelity
-        raise WorkloadError(f"training: want a precision such as bf16 and the fidelity roofline, found {found}")
+    named = [setting.compute, *([setting.storage] if setting.storage else [])]
+    refused = [name for name in named if setting.policy or not precision(name).floating]
+    refused += [setting.fidelity] if setting.fidelity != ROOFLINE else []
+    if refused:
+        raise WorkloadError(f"training: want a precision such as bf16 and the fidelity roofline, found {refused[0]}")
     plain = replace(setting, cached=False)
     memory = run.memory(setting.storage or setting.compute)
     again = predict(device, run.again, energies, plain) if run.again else None

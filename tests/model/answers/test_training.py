@@ -27,6 +27,11 @@ def test_text_says_what_a_step_needs():
     assert "of 141 GB unless states and activations are sharded" in text
 
 
+def test_weights_in_fp32_have_no_master_copy():
+    text = " ".join(run(*ASKED, "-p", "tf32").split())
+    assert "optimizer 64.24 GB two moments in FP32" in text
+
+
 def test_json_has_a_schema_and_obeys_the_options():
     found = json.loads(run(*ASKED, "-b", "2", "--recompute", "full", "-f", "json"))
     assert TrainRecord.model_validate(found).batch == 2

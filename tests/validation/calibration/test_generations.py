@@ -24,17 +24,14 @@ rows:
   - {network: llama/llama-3.1-8b, device: nvidia/h200-sxm-141gb, tokens_per_s: 12000, prompt: 1000, generate: 1000}
 """
 
+LENGTHS = """prompt: 1000,
+     generate: 1000"""
+"""Of the first row."""
+
 
 @pytest.fixture
-def table(tmp_path):
-    folder = tmp_path / generations.FOLDER
-    folder.mkdir(parents=True)
-
-    def written(text=TABLE, name="two"):
-        (folder / f"{name}.yaml").write_text(text, encoding="utf-8")
-        return folder / f"{name}.yaml"
-
-    return written
+def table(write_table):
+    return lambda text=TABLE: write_table(generations.FOLDER, text, "two")
 
 
 def test_a_rate_is_of_all_devices(table):
@@ -44,6 +41,13 @@ def test_a_rate_is_of_all_devices(table):
 def test_what_is_no_row_is_refused_at_its_line(table):
     with pytest.raises(InputError, match=re.escape(":6  rows.0.prompt")):
         generations.read(table(TABLE.replace("prompt: 1000", "prompt: 0", 1)))
+
+
+def test_the_same_row_twice_is_refused(table):
+    twice = TABLE.replace("h200-sxm-141gb, tokens_per_s: 12000", "h100-sxm5-80gb, tokens_per_s: 12000")
+    message = ":8  llama/llama-3.1-8b on nvidia/h100-sxm5-80gb, 1000 + 1000 tokens stands twice, also in line 6"
+    with pytest.raises(InputError, match=re.escape(message)):
+        generations.read(table(twice))
 
 
 def test_a_table_wants_a_claim_and_known_devices(table, tmp_path):
@@ -63,10 +67,20 @@ def test_the_bound_is_below_the_prediction_and_more_bandwidth_and_room_are_faste
 def test_a_long_answer_to_a_short_prompt_waits_for_weights_and_cache(table):
     # 80 GB have room for N = (80 - 8.03) GB / (1 + 2048) tokens × 64 KiB sequences, which all of it is read for:
     # 2 × 32 layers × 8 heads × 128 × 1 B a token; N sequences take 80 GB / 3.35 TB/s at least
-    text = TABLE.replace("prompt: 1000, generate: 1000", "prompt: 1, generate: 4096")
+    text = TABLE.replace(LENGTHS, "prompt: 1, generate: 4096", 1)
     least = generations.bound_s(generations.read(table(text)), REGISTRY)[0]
     sequences = (80e9 - 8.03e9) // (2050 * 65536)
     assert 0.97 * 80e9 / 3.35e12 < least * sequences < 1.2 * 80e9 / 3.35e12
+
+
+def test_no_engine_is_faster_than_the_bound_whatever_it_runs_together(table):
+    # 8192 tokens are read for each that is written, so arithmetic takes longest: of all weights but embedding and
+    # head, and of keys and values of half of the tokens, 2 × 32 layers × 32 heads × 128 × 8192 / 2 MAC
+    one = generations.read(table(TABLE.replace(LENGTHS, "prompt: 8192, generate: 1")))
+    bound, roofline = generations.bound_s(one, REGISTRY)[0], generations.predicted_s(one, REGISTRY, "roofline")[0]
+    layers = 2 * 8192 * ((8.03e9 - 2 * 0.525e9) + 32 * 32 * 128 * 8192)
+    assert layers / 1979e12 < bound < 1.02 * layers / 1979e12
+    assert roofline > 1.02 * bound  # it waits for memory in turn
 
 
 def test_a_network_that_does_not_fit_is_told(table):

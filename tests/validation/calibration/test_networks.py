@@ -29,15 +29,8 @@ rows:
 
 
 @pytest.fixture
-def table(tmp_path):
-    folder = tmp_path / networks.FOLDER
-    folder.mkdir(parents=True)
-
-    def written(text=TABLE, name="layer"):
-        (folder / f"{name}.yaml").write_text(text, encoding="utf-8")
-        return folder / f"{name}.yaml"
-
-    return written
+def table(write_table):
+    return lambda text=TABLE: write_table(networks.FOLDER, text, "layer")
 
 
 def test_a_rate_is_of_all_accelerators(table):

@@ -22,7 +22,7 @@ from pytest_rooflint.golden.workloads import build
 from rooflint.base.errors import shown
 from rooflint.base.units import DIMENSIONLESS, SECONDS, format_quantity
 from rooflint.kernels.shapes import Numbers
-from rooflint.prediction.predict import SILICON
+from rooflint.prediction.predict import ROOFLINE, SILICON
 from rooflint_calibration import generations, networks, published
 from rooflint_calibration.evaluation import score
 from rooflint_calibration.package import PUBLISHED, NotInstalledError
@@ -180,30 +180,30 @@ def obtain_network(claim: Claim, context: Context) -> Obtained:
     table = networks.find(claim.subject.split()[1], context.golden_roots)
     work = build(table.spec.workload, context.registry.roots)
     bound = networks.bound_s(table, work, context.registry)
-    return _of_table(claim, table, bound, lambda: networks.predicted_s(table, work, context.registry, SILICON))
+    return _of_table(claim, table, bound, lambda by: networks.predicted_s(table, work, context.registry, by))
 
 
 def obtain_generation(claim: Claim, context: Context) -> Obtained:
     """Predictions of tokens that are written beside published rates. Raises RooflintError or InputError."""
     table = generations.find(claim.subject.split()[1], context.golden_roots)
     bound = generations.bound_s(table, context.registry)
-    return _of_table(claim, table, bound, lambda: generations.predicted_s(table, context.registry, SILICON))
+    return _of_table(claim, table, bound, lambda by: generations.predicted_s(table, context.registry, by))
 
 
 Table = networks.NetworkTable | generations.GenerationTable
 
 
-def _of_table(claim: Claim, table: Table, bound: Numbers, predict: Callable[[], Numbers]) -> Obtained:
+def _of_table(claim: Claim, table: Table, bound: Numbers, predict: Callable[[str], Numbers]) -> Obtained:
     topic, slug, part = (*claim.subject.split(), "")[:3]
     if part == "bound":
         return _within_bound(table, bound)
-    predicted = predict()
+    predicted = predict(SILICON)
     if part == "order":
         return _ordered(claim, table, predicted)
     obtained = scored(
         claim,
         score(predicted, table.seconds),
-        score(bound, table.seconds),
+        score(predict(ROOFLINE), table.seconds),
         f"{len(table.seconds)} rows of {shown(table.file)}",
         topic=topic,
         regime="all",
@@ -216,13 +216,13 @@ def _of_table(claim: Claim, table: Table, bound: Numbers, predict: Callable[[], 
 
 
 def _within_bound(table: Table, bound_s: Numbers) -> Obtained:
-    """No published result is faster than the roofline with caches."""
+    """No published result is faster than its bound."""
     share = bound_s / table.seconds
     beaten = np.flatnonzero(share > 1).tolist()
     return Obtained(
         value=float(len(beaten)),
         dimension=DIMENSIONLESS,
-        formula=f"{len(share)} devices of {shown(table.file)}; measured over bound: median {np.median(share):.1%}",
+        formula=f"{len(share)} rows of {shown(table.file)}; measured over bound: median {np.median(share):.1%}",
         display=f"results faster than the bound: {len(beaten)}; the fastest attains {share.max():.1%} of it",
         holds=not beaten,
         expected="no result faster than the bound",
@@ -233,16 +233,16 @@ def _within_bound(table: Table, bound_s: Numbers) -> Obtained:
 
 
 def _ordered(claim: Claim, table: Table, predicted_s: Numbers) -> Obtained:
-    """Pairs of devices with the faster one predicted."""
+    """Pairs of rows with the faster one predicted."""
     found, wanted = networks.order(predicted_s, table.seconds), share(claim, "right")
     right = found.right / found.pairs
     return Obtained(
         value=right,
         dimension=DIMENSIONLESS,
-        formula=f"{found.pairs} pairs of devices of {shown(table.file)}; Spearman {found.spearman:.3f}",
-        display=f"{right:.1%} of the faster devices predicted",
+        formula=f"{found.pairs} pairs of rows of {shown(table.file)}; Spearman {found.spearman:.3f}",
+        display=f"{right:.1%} of the faster rows predicted",
         holds=right >= wanted,
-        expected=f"{wanted:.1%} or more of the faster devices predicted",
+        expected=f"{wanted:.1%} or more of the faster rows predicted",
         precision=table.spec.precision,
         others=tuple(row.device for row in table.spec.rows),
     )
