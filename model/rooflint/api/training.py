@@ -73,6 +73,7 @@ def train(
     chosen = setting(precision, storage, fuse, launch, fidelity, cached=False)
     known, energies = context(specs)
     net = load.configured_network(str(source), known.roots) or network_named(str(source), known.roots)
-    run = training.Run(net, batch, length or min(PROMPT, net.transformer.context), recompute)
+    tokens = min(PROMPT, net.transformer.context) if length is None else length
+    run = training.Run(net, batch, tokens, recompute)
     device = on if isinstance(on, Hardware) else select_device(known, on, at)
     return TrainingStep(training.train(device, run, energies, chosen), chosen)

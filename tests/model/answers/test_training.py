@@ -71,3 +71,10 @@ def test_the_function_prints_what_the_command_prints():
 def test_only_transformers_train():
     with pytest.raises(RooflintError, match="unknown network 'resnet18'"):
         rl.train("resnet18", "h200-sxm")
+
+
+def test_no_tokens_are_refused_and_not_taken_for_the_default():
+    with pytest.raises(RooflintError, match="length: want 1 or more, found 0"):
+        rl.train("llama-3.1-8b", "h200-sxm", length=0)
+    with pytest.raises(RooflintError, match="prompt: want 1 or more, found 0"):
+        rl.generate("llama-3.1-8b", ["h200-sxm"], prompt=0, generate=8)

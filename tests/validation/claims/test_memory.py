@@ -128,6 +128,13 @@ def test_parts_of_a_system_are_refused_of_a_device(linked, one, boxed, refusal):
     )
     assert boxed("link: ring switch, expect: 1.00 GB/s").reason == "acme/box has no switches"
     assert boxed("link: ring, per: gcd, expect: 1.00 GB/s").reason == "acme/box has no parts named 'gcd' (has: device)"
+    # a word that changed nothing would make a claim about something else pass
+    assert boxed("link: eth bisection one-way, expect: 200 Gbit/s").reason == (
+        "eth are network cards; want 'ring' for 'eth bisection one-way'"
+    )
+    assert boxed("link: ring pair, per: device, expect: 100 GB/s").reason == (
+        "want 'ring pair' or 'per: device', not both"
+    )
     assert "of a system one of bisection, pair, switch, switches" in refusal("link: ring sideways, expect: 1.00 GB/s")
 
 

@@ -83,6 +83,8 @@ def test_what_runs_again_counts_for_the_hardware(one):
         ("mfu: llama-3.1-8b, length: 8, tokens: 8, expect: 10 %", "want tokens and seconds together"),
         ("mfu: llama-3.1-8b, tokens_per_s: 8, expect: 10 %", "length: is missing"),
         ("mfu: llama-3.1-8b, rate: 9 TFLOP/s, length: 8, expect: 10 %", "length: unknown option beside rate"),
+        ("mfu: llama-3.1-8b, rate: 9 TFLOP/s, devices: 8, expect: 10 %", "devices: unknown option beside rate"),
+        ("hfu: llama-3.1-8b, rate: 9 TFLOP/s, recompute: full, expect: 10 %", "recompute: unknown option beside rate"),
         ("mfu: llama-3.1-8b, rate: 9 TFLOP/s, expect: 10 TFLOP/s", "want a share beside rate"),
         ("mfu: llama-3.1-8b, rate: 9 GB/s, expect: 10 %", "rate: want a value in op/s"),
         (f"{LLAMA}, expect: 10 GB/s", "want a share such as 46.2 % or a rate such as 389 TFLOP/s"),

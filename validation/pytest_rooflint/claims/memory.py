@@ -73,6 +73,10 @@ def _link(
         if part:
             raise UnsupportedError(f"{hardware.id} is a device; want a system for '{claim.subject}'")
         return together(hardware.link(name).derivation(directions), claim, hardware, None)
+    if part and name in system.cards:
+        raise UnsupportedError(f"{name} are network cards; want '{system.joined.link}' for '{claim.subject}'")
+    if part and claim.option("per") is not None:
+        raise UnsupportedError(f"want '{claim.subject}' or 'per: {claim.option('per')}', not both")
     if name != system.joined.link:
         return network_of(claim, name, directions, system)
     if part:

@@ -47,8 +47,10 @@ def check_training(claim: Claim) -> None:
         )
     if ("tokens" in given) != (claim.option("seconds") is not None):
         raise ClaimError("want tokens and seconds together")
-    if "rate" in given and claim.option("length") is not None:
-        raise ClaimError("length: unknown option beside rate, which needs no network")
+    if "rate" in given:
+        for name in OPTIONS.keys() - {"rate", "precision"}:
+            if claim.option(name) is not None:
+                raise ClaimError(f"{name}: unknown option beside rate, which needs no network")
     if "rate" not in given and claim.option("length") is None:
         raise ClaimError("length: is missing; want the tokens of a sequence")
     if claim.kind == "mfu" and claim.option("recompute") is not None:
