@@ -147,12 +147,15 @@ class Run:
         return Memory(net.parameters, width, _kept_bytes(self, width))
 
 
-IN_LAYERS_NOT = ("embedding", "positions", "positions_add", "norm", "head")
+OUTSIDE_LAYERS = frozenset(
+    {"embedding", "positions", "positions_add", "norm", "head"}
+    | {"token_types", "token_types_add", "patches", "class_token", "embedding_norm", "head_activation"}  # of encoders
+)
 """Rows before and after the layers."""
 
 
 def _runs_again(op: Op, recompute: str) -> bool:
-    return op.kind in ATTENTION if recompute == "selective" else op.name not in IN_LAYERS_NOT
+    return op.kind in ATTENTION if recompute == "selective" else op.name not in OUTSIDE_LAYERS
 
 
 ATTENTION = ("attention", "causal_attention")

@@ -100,6 +100,16 @@ def test_recomputing_more_takes_longer_and_keeps_less():
     assert 1 < selective.hfu / selective.mfu < 1.1
 
 
+@pytest.mark.parametrize(
+    ("name", "length"),
+    [("llama-3.1-8b", 64), ("gpt-3-175b", 64), ("bert-base", 64), ("clip-vit-b-32", 50), ("gemma-3-27b", 64)],
+)
+def test_layers_alone_run_again(name, length):
+    run = Run(network_named(name), 2, length, "full")
+    # all rows of layers repeat in these networks, and no others
+    assert {op.name for op in run.again.rows()} == {op.name for op in run.forward.rows() if op.repeats > 1}
+
+
 def test_a_step_stays_below_the_peak_and_nears_it_with_its_batch():
     small, large = step(batch=1), step(batch=16)
     assert small.mfu < large.mfu < 1
