@@ -28,6 +28,7 @@ from rooflint.hardware.schema import Id, Strict, Text, Word
 from rooflint.hardware.spec_files import read_spec
 from rooflint.kernels.shapes import Numbers
 from rooflint.prediction.predict import ROOFLINE, SILICON, Prediction, Setting, predict
+from rooflint.prediction.run import PASS_TOKENS
 from rooflint.workloads.configuration import Transformer
 from rooflint.workloads.footprint import footprint
 from rooflint.workloads.networks import network_named
@@ -39,10 +40,11 @@ from rooflint_calibration.published import PublishedSourceSpec, file_of, files_i
 TOPIC = "generation"
 FOLDER = f"{PUBLISHED}/generations"
 """The folder of a golden root with these tables; it has no claims."""
-MOST_TOKENS = 8192
-"""New tokens that an engine reads together; more change little, as products of so many rows are bound by compute."""
 MOST_SEQUENCES = 2048
-"""Sequences that an engine runs together at most. The bound has no such limit."""
+"""Sequences that an engine runs together at most: the default of `max_batch_size` in TensorRT-LLM (`BuildConfig`).
+
+The bound has no such limit.
+"""
 
 
 class GenerationRowSpec(Strict):
@@ -176,7 +178,7 @@ def _of_row(
     if together < 1:
         raise RooflintError(f"{row.network} does not fit {row.device} with a sequence of {past} tokens")
     together = min(together, most or together)
-    read = max(MOST_TOKENS // row.prompt, 1)
+    read = max(PASS_TOKENS // row.prompt, 1)
     step = predict(device, table(net, together, 1, [Step(past)]), energies, setting)
     prefill = predict(device, table(net, read, row.prompt), energies, setting)
     for found in (step, prefill):
