@@ -119,7 +119,7 @@ class UnknownPrecisionError(RooflintError, ValueError):
 
 
 def precision(name: str) -> Precision:
-    """The precision of that name, in any case.
+    """The precision of that name, in lower or upper case.
 
     Raises UnknownPrecisionError with the names that exist.
     """
@@ -130,7 +130,7 @@ def precision(name: str) -> Precision:
 
 
 def named(name: str) -> str:
-    """The name of a precision or of a policy, in any case.
+    """The name of a precision or of a policy, in lower or upper case.
 
     Raises UnknownPrecisionError with the names that exist.
     """

@@ -58,7 +58,7 @@ def read_onnx(file: Path, shapes: Sequence[Sequence[int]] = ()) -> Workload:
     """The ops of a file, for inputs of those shapes, one for each in its order; the first axis is the batch.
 
     A size without a number may be left out where it is the batch, or where another input names it. Raises
-    UnknownOpError for an op that is not known, with its node, and RooflintError for a file that is no such graph, for
+    UnknownOpError for an op that is not known, with its node, and RooflintError for a file that is not in ONNX, for
     shapes that do not fit and for sizes that are missing, with the line to type.
     """
     model = _loaded(file)

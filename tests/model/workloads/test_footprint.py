@@ -77,8 +77,8 @@ def test_weights_that_two_rows_share_are_kept_once():
     assert [footprint(table.fused()).weight_elements for table in tables] == [20, 40]
 
 
-def test_what_is_returned_stays_to_the_end_and_what_nobody_reads_goes_at_once():
-    # a 2 and b 3 from an input of 5; b is returned, c 4 is read by nobody, d 1 reads a
+def test_what_is_returned_stays_to_the_end_and_what_is_not_read_goes_at_once():
+    # a 2 and b 3 from an input of 5; b is returned, c 4 is not read, d 1 reads a
     rows = [Op(name, "add", elements_out=size) for name, size in zip("abcd", (2, 3, 4, 1), strict=True)]
     table = Workload.from_ops("net", rows, flow=Flow(((INPUT,), (INPUT,), (0,), (0,)), (1, 3), 5))
     assert footprint(table).activation_elements.tolist() == [5 + 2, 5 + 2 + 3, 2 + 3 + 4, 2 + 3 + 1]

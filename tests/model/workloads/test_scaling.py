@@ -28,7 +28,7 @@ def test_a_data_flow_that_another_batch_has_not_is_not_known(other):
 
 
 def test_constants_that_grow_with_the_batch_are_none_of_the_networks():
-    # 46 weights and 10 positions for each of 2, and of 6, samples; or nobody knows how many
+    # 46 weights and 10 positions for each of 2, and of 6, samples; or an unknown number
     small, large = mlp([8, 4, 2], batch=2), mlp([8, 4, 2], batch=6)
     few, many, unknown = (Flow.chain(2, elements, count) for elements, count in ((16, 66), (48, 106), (48, None)))
     assert fitted(replace(small, flow=few), replace(large, flow=many)).flow == Flow.chain(2, 16, 46)

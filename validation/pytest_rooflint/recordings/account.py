@@ -205,7 +205,7 @@ _GRIDS: dict[str, tuple[str, tuple[str, ...], Cells]] = {
 
 _MEMORY = ("network", "op/B", "bound by", "bandwidth", "of bandwidth", "memory", "items/s")
 _BYTES = (
-    "bandwidth: bytes by the count of the model, each operand read once and each result written once, over the least "
+    "bandwidth: bytes as the model counts them, each operand read once and each result written once, over the least "
     "time; a cache may hold some of them"
 )
 

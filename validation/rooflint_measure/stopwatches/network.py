@@ -53,7 +53,7 @@ class Model:
     named: Mapping[str, Any] = field(default_factory=dict)
     """Inputs that are passed by name."""
     bytes_of: Callable[[str], float] | None = None
-    """Bytes that a call reads and writes at least, in a precision, by the count of the model. [B]"""
+    """Bytes that a call reads and writes at least, in a precision, as the model counts them. [B]"""
     tokens: int | None = None
     """New tokens of each sequence, of a language model."""
     past: int = 0
