@@ -131,7 +131,7 @@ SYSTEMS = ("system", "devices", "topology", "one-way", "pair", "bisection", "car
 def list_systems(form: Format = "text", specs: Specs = None) -> None:
     """List systems: devices and how they are joined, with bandwidths in one direction."""
     known = registry(specs)
-    rows = [_joined(system_of(known, one)) for one in known.readable_systems()]
+    rows = [_joined(system_of(known, known.get(name))) for name in known.system_files]  # refuses what it cannot read
     typer.echo(write(Table(SYSTEMS, tuple(rows)), form), nl=False)
     if form == "text":
         typer.echo("\none-way: all links of a device; pair: between two; cards: the share of a device")

@@ -57,7 +57,8 @@ def transformer_of(name: str, keys: Mapping[str, Any]) -> Transformer:
     """The facts of a configuration. Raises WorkloadError for a model type that is not known, and for a bad size."""
     kind = keys.get("model_type")
     if kind not in FAMILIES:
-        raise WorkloadError(f"{name}: model_type: want one of {', '.join(sorted(FAMILIES))}, found '{kind}'")
+        found = "none" if kind is None else f"'{kind}'"
+        raise WorkloadError(f"{name}: model_type: want one of {', '.join(sorted(FAMILIES))}, found {found}")
     return Transformer(name=name, **FAMILIES[str(kind)](_Config(name, keys)))
 
 

@@ -1,8 +1,10 @@
 """Systems: how many devices, how they are joined, and the bandwidths that follow, by hand."""
 
 import pytest
+from typer.testing import CliRunner
 
 from rooflint.base.errors import InputError
+from rooflint.cli.hardware import app
 from rooflint.hardware.device import UnsupportedError
 from rooflint.hardware.names import system_named, systems_of
 from rooflint.hardware.registry import PACKAGED, Registry
@@ -116,6 +118,9 @@ def test_what_does_not_fit_is_refused_with_its_line(tmp_path, old, new, problem)
     file.write_text(SPEC.replace(old, new), encoding="utf-8")
     with pytest.raises(InputError) as caught:
         Registry.of([tmp_path]).get("acme/box")
+    assert problem in str(caught.value)
+    with pytest.raises(InputError) as caught:
+        CliRunner().invoke(app, ["hardware", "systems", "--specs", str(tmp_path)], catch_exceptions=False)
     assert problem in str(caught.value)
 
 

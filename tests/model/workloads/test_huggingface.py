@@ -58,6 +58,7 @@ def test_a_file_is_a_network_wherever_one_is_accepted(tmp_path):
     ("changed", "message"),
     [
         ({"model_type": "rwkv"}, f"model_type: want one of {', '.join(sorted(FAMILIES))}, found 'rwkv'"),
+        ({"model_type": None}, f"model_type: want one of {', '.join(sorted(FAMILIES))}, found none"),
         ({"hidden_size": None}, "hidden_size: is missing"),
         ({"num_hidden_layers": "32"}, "num_hidden_layers: want a whole number of at least 1, found 32"),
         ({"hidden_act": "mish"}, "hidden_act: want one of silu"),
