@@ -1,8 +1,9 @@
 """What tests of every part share."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from textwrap import dedent
@@ -13,7 +14,8 @@ import pytest
 from rooflint.base import parsed
 from rooflint.base.units import JOULES, OPS_PER_S, SECONDS, format_number, format_quantity
 from rooflint.hardware.device import Hardware
-from rooflint.hardware.registry import Registry
+from rooflint.hardware import registry
+from rooflint.hardware.registry import PACKAGED, Architecture, Registry
 from rooflint.output.answer import Answer
 from rooflint.output.sections import Bar, Bars, Curve, Curves, Grid, Heat, Part, Point, Prose, Roof, Rooflines, Table
 from rooflint.roofline import Estimate, estimate
@@ -67,6 +69,39 @@ def nothing_kept() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(parsed, "user_cache_path", lambda name: Path(os.devnull) / name)
         patched.setattr(parsed, "_secret", lambda: bytes(parsed.SIGNATURE_BYTES))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shipped_files_are_read_once() -> Iterator[None]:
+    """Registries share what one of them read of the shipped files; none of them what it worked out from that."""
+    shipped = Registry()
+    ids_below, architecture, load = registry._ids_below, Registry.architecture, Registry._load
+    shipped_ids = cache(ids_below)
+
+    def shared_ids(folder: Path) -> dict[str, Path]:
+        return dict(shipped_ids(folder)) if folder.parent == PACKAGED else ids_below(folder)
+
+    def is_shipped(self: Registry, file: Path | None, files: Mapping[str, Path], name: str) -> bool:
+        return type(self) is Registry and self is not shipped and file == files.get(name) and file not in self.texts
+
+    def shared_architecture(self: Registry, name: str) -> Architecture:
+        if is_shipped(self, self.architecture_files.get(name), shipped.architecture_files, name):
+            return shipped.architecture(name)
+        return architecture(self, name)
+
+    def shared_device(self: Registry, device: str, file: Path) -> Hardware:
+        if is_shipped(self, file, shipped.files, device):
+            found = shipped.get(device)
+            base = found.architecture or ""
+            if is_shipped(self, self.architecture_files.get(base), shipped.architecture_files, base):
+                return replace(found)
+        return load(self, device, file)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(registry, "_ids_below", shared_ids)
+        patched.setattr(Registry, "architecture", shared_architecture)
+        patched.setattr(Registry, "_load", shared_device)
         yield
 
 
