@@ -1,5 +1,6 @@
 """What tests of every part share."""
 
+import gc
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -13,8 +14,8 @@ import pytest
 
 from rooflint.base import parsed
 from rooflint.base.units import JOULES, OPS_PER_S, SECONDS, format_number, format_quantity
-from rooflint.hardware.device import Hardware
 from rooflint.hardware import registry
+from rooflint.hardware.device import Hardware
 from rooflint.hardware.registry import PACKAGED, Architecture, Registry
 from rooflint.output.answer import Answer
 from rooflint.output.sections import Bar, Bars, Curve, Curves, Grid, Heat, Part, Point, Prose, Roof, Rooflines, Table
@@ -72,9 +73,21 @@ def nothing_kept() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="session", autouse=True)
-def shipped_files_are_read_once() -> Iterator[None]:
-    """Registries share what one of them read of the shipped files; none of them what it worked out from that."""
+def pytest_pycollect_makemodule() -> None:
+    """Before a test module is imported, many of which read devices for their parameters."""
+    gc.disable()  # what is collected stays: searching thousands of tests for cycles finds nothing
+    share_shipped_files()
+
+
+def pytest_collection_finish() -> None:
+    """Leave the collected tests out of all later searches."""
+    gc.freeze()
+    gc.enable()
+
+
+@cache
+def share_shipped_files() -> None:
+    """From now on registries share what one of them read of the shipped files, not what they work out from that."""
     shipped = Registry()
     ids_below, architecture, load = registry._ids_below, Registry.architecture, Registry._load
     shipped_ids = cache(ids_below)
@@ -86,7 +99,8 @@ def shipped_files_are_read_once() -> Iterator[None]:
         return type(self) is Registry and self is not shipped and file == files.get(name) and file not in self.texts
 
     def shared_architecture(self: Registry, name: str) -> Architecture:
-        if is_shipped(self, self.architecture_files.get(name), shipped.architecture_files, name):
+        file = self.architecture_files.get(name)
+        if file and is_shipped(self, file, shipped.architecture_files, name):
             return shipped.architecture(name)
         return architecture(self, name)
 
@@ -98,11 +112,9 @@ def shipped_files_are_read_once() -> Iterator[None]:
                 return replace(found)
         return load(self, device, file)
 
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(registry, "_ids_below", shared_ids)
-        patched.setattr(Registry, "architecture", shared_architecture)
-        patched.setattr(Registry, "_load", shared_device)
-        yield
+    registry._ids_below = shared_ids
+    Registry.architecture = shared_architecture
+    Registry._load = shared_device
 
 
 @pytest.fixture

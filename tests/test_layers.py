@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -68,27 +69,38 @@ def name_of(file: Path, folder: Path) -> str:
 
 
 FILES = {name_of(file, folder): file for folder in FOLDERS for file in sorted(folder.rglob("*.py"))}
-TREES = {name: ast.parse(file.read_text(encoding="utf-8"), str(file)) for name, file in FILES.items()}
 
 
-def imports(module: str, *, at_start: bool = False) -> Iterator[tuple[int, str]]:
+@cache
+def imports(module: str, *, at_start: bool = False) -> list[tuple[int, str]]:
     """(line, module) of every import, also of those inside functions and under TYPE_CHECKING.
 
     With `at_start` only of those that run when the module is imported.
     """
-    for node in _nodes(TREES[module], at_start=at_start):
+    return list(imports_in(_tree(FILES[module]), module, at_start=at_start))
+
+
+@cache
+def _tree(file: Path) -> ast.Module:
+    return ast.parse(file.read_text(encoding="utf-8"), str(file))
+
+
+def imports_in(tree: ast.Module, module: str, *, at_start: bool = False) -> Iterator[tuple[int, str]]:
+    for node in _nodes(tree, at_start=at_start):
         for name in _imported(node, module):
             yield node.lineno, name
 
 
-def _nodes(node: ast.AST, *, at_start: bool) -> Iterator[ast.AST]:
-    for child in ast.iter_child_nodes(node):
-        if at_start and isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+def _nodes(tree: ast.AST, *, at_start: bool) -> Iterator[ast.AST]:
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if at_start and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
             continue
-        if at_start and isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+        if at_start and isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             continue
-        yield child
-        yield from _nodes(child, at_start=at_start)
+        yield node
+        waiting += reversed(list(ast.iter_child_nodes(node)))
 
 
 def _imported(node: ast.AST, module: str) -> Iterator[str]:
@@ -102,10 +114,15 @@ def _imported(node: ast.AST, module: str) -> Iterator[str]:
         for alias in node.names:
             whole = f"{base}.{alias.name}"
             yield whole if whole in FILES else base
-    if isinstance(node, ast.Call) and ast.unparse(node.func).rsplit(".", 1)[-1] in ("import_module", "__import__"):
+    if isinstance(node, ast.Call) and _last_name(node.func) in ("import_module", "__import__"):
         (first, *_) = node.args
         if isinstance(first, ast.Constant):
             yield str(first.value)
+
+
+def _last_name(node: ast.expr) -> str:
+    """`import_module` of `importlib.import_module`."""
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
 
 def package(module: str) -> str:
@@ -149,9 +166,8 @@ def test_the_walker_sees_the_imports_that_are_there():
         ("importlib.import_module('torch')", ["torch"]),
     ],
 )
-def test_the_walker_resolves_every_way_to_import(monkeypatch, code, names):
-    monkeypatch.setitem(TREES, "rooflint.cli.hardware", ast.parse(code))
-    assert [name for _, name in imports("rooflint.cli.hardware")] == names
+def test_the_walker_resolves_every_way_to_import(code, names):
+    assert [name for _, name in imports_in(ast.parse(code), "rooflint.cli.hardware")] == names
 
 
 # ------------------------------------------------------------------------------------------------------------- packages

@@ -1,4 +1,7 @@
-"""How many of torchvision's networks are captured: one of each kind, or all with `--every-network`; torch's counter."""
+"""How many of torchvision's networks are captured: one of each kind, or all with `--every-network`; torch's counter.
+
+`tox run -e torch` takes the networks that are captured in a second; `-- -m slow` adds all others.
+"""
 
 import warnings
 
@@ -19,9 +22,15 @@ def pytest_generate_tests(metafunc):
 
         every = metafunc.config.getoption("every_network", default=False)
         names = networks() if every else metafunc.module.ONE_OF_EACH
-        # one process for all tests of a network, so that it is captured once
-        groups = [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in names]
-        metafunc.parametrize("any_network", groups)
+        metafunc.parametrize("any_network", captures(names, quick=metafunc.module.QUICK))
+
+
+def captures(names, quick):
+    """Parameters of which each is captured once: in one process, and by default only the quick ones."""
+    return [
+        pytest.param(name, marks=[pytest.mark.xdist_group(name), *([] if name in quick else [pytest.mark.slow])])
+        for name in names
+    ]
 
 
 def pytest_terminal_summary(terminalreporter, config):

@@ -22,6 +22,8 @@ from rooflint.workloads.capture.torchvision_networks import import_torchvision  
 import_torchvision()  # transformers imports it, and fails where its operators do not load
 transformers = pytest.importorskip("transformers")
 
+from tests.torch.conftest import captures  # noqa: E402
+
 from rooflint.workloads.capture.trace import Example, capture  # noqa: E402
 from rooflint.workloads.networks import find_network  # noqa: E402
 
@@ -153,6 +155,7 @@ OF_T5 = [
     (r"lm_head", "head"),
 ]
 PATTERNS = {"t5-base": OF_T5, "whisper-base": OF_WHISPER}
+CAPTURED = captures(PATTERNS, quick=())
 NOT_OURS = {"queries, scaled", "result, scaled"}  # Whisper scales queries, not scores; T5 what its tied head reads
 NOT_THEIRS = {"cache", "cross_cache"}  # the captured pass keeps none
 
@@ -162,19 +165,19 @@ def place(name, row):
     return ours.format("encoder_" if ".encoder." in row.name else "")
 
 
-@pytest.mark.parametrize("name", PATTERNS)
+@pytest.mark.parametrize("name", CAPTURED)
 def test_encoder_decoders_have_the_parameters_that_transformers_makes(name):
     net, _, _, parameters = read_and_written(name)
     assert net.parameters == parameters
 
 
-@pytest.mark.parametrize("name", PATTERNS)
+@pytest.mark.parametrize("name", CAPTURED)
 def test_every_row_of_encoder_decoders_has_its_counterpart(name):
     _, ours, theirs, _ = read_and_written(name)
     assert {place(name, row) for row in theirs} - NOT_OURS == {row.name for row in ours} - NOT_THEIRS
 
 
-@pytest.mark.parametrize("name", PATTERNS)
+@pytest.mark.parametrize("name", CAPTURED)
 def test_rows_of_encoder_decoders_agree(name):
     net, ours, theirs, _ = read_and_written(name)
     there, here = summed(theirs, lambda row: place(name, row)), summed(ours, lambda row: row.name)

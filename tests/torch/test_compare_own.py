@@ -58,6 +58,7 @@ def test_a_factory_is_compared_at_any_batch_and_fused(asked):
     assert gpu["energy"]["batch_j"] > 0
 
 
+@pytest.mark.slow
 def test_a_saved_program_is_analyzed(asked, tmp_path):
     module = nn.Sequential(nn.Linear(64, 64), nn.ReLU()).eval()
     torch.export.save(torch.export.export(module, (torch.empty(4, 64),)), tmp_path / "net.pt2")
@@ -66,6 +67,7 @@ def test_a_saved_program_is_analyzed(asked, tmp_path):
     assert found["per_kernel"][0]["ops"] == 2 * 4 * 64 * 64
 
 
+@pytest.mark.slow
 def test_a_network_of_torchvision_without_a_committed_table_is_captured_once(asked):
     one, two = (asked("models", "nvidia/l4", "squeezenet1_1", "-p", "fp16") for _ in range(2))
     assert one == two

@@ -26,6 +26,7 @@ def loaded(name, folder):
     return result.stdout.split()
 
 
+@pytest.mark.slow
 def test_a_network_of_torchvision_is_captured_once(tmp_path):
     assert loaded("alexnet", tmp_path) == ["714188480", "torch", "torchvision"]
     assert loaded("torchvision/alexnet", tmp_path) == ["714188480"]
@@ -44,6 +45,7 @@ def test_a_users_module_is_imported_only_where_nothing_of_it_is_kept(tmp_path):
     assert loaded("nets:make", tmp_path) == ["20"]
 
 
+@pytest.mark.slow
 def test_a_change_of_what_the_module_imports_is_a_change_of_the_module(tmp_path):
     (tmp_path / "nets.py").write_text(NETS, encoding="utf-8")
     (tmp_path / "layers.py").write_text(LAYERS, encoding="utf-8")

@@ -11,6 +11,8 @@ from functools import cache
 import pytest
 
 torch = pytest.importorskip("torch")
+from tests.torch.conftest import captures  # noqa: E402
+
 from rooflint.workloads.capture.torchvision_networks import import_torchvision  # noqa: E402
 from rooflint.workloads.capture.trace import capture  # noqa: E402
 from rooflint.workloads.onnx_graph import read_onnx  # noqa: E402
@@ -19,6 +21,7 @@ pytest.importorskip("onnxscript")
 
 BATCH = 2
 SIDE = {"resnet50": 64, "vit_b_16": 224, "mobilenet_v3_large": 64, "efficientnet_b0": 64}
+EXPORTED = captures(SIDE, quick=())
 
 
 @cache
@@ -59,13 +62,13 @@ def weights(rows, *kinds):
     return sum(row.elements_weight for row in rows if row.kind in kinds)
 
 
-@pytest.mark.parametrize("name", SIDE)
+@pytest.mark.parametrize("name", EXPORTED)
 def test_products_have_the_same_shapes_in_the_same_order(name, folder):
     theirs, ours = both(name, folder)
     assert shapes(ours.rows(), "conv2d", "linear") == shapes(theirs.rows(), "conv2d", "linear") != []
 
 
-@pytest.mark.parametrize("name", SIDE)
+@pytest.mark.parametrize("name", EXPORTED)
 def test_weights_are_the_same_but_for_folded_norms(name, folder):
     theirs, ours = both(name, folder)
     # a norm has mean, variance, scale and shift of each channel; folded into a convolution, its bias remains
@@ -76,7 +79,7 @@ def test_weights_are_the_same_but_for_folded_norms(name, folder):
     assert weights(ours.rows(), *kinds) == weights(theirs.rows(), *kinds)
 
 
-@pytest.mark.parametrize("name", SIDE)
+@pytest.mark.parametrize("name", EXPORTED)
 def test_all_other_ops_compute_and_move_the_same(name, folder):
     theirs, ours = both(name, folder)
     there, here = summed(theirs.rows()), summed(ours.rows())

@@ -67,6 +67,7 @@ def test_clip_takes_pictures_of_its_own_size():
     assert called(found).shape == (2, 512)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "given", "shapes", "family"),
     [
@@ -167,8 +168,8 @@ def test_a_saved_program_runs_as_it_was_exported(tmp_path, monkeypatch):
     ("name", "family"),
     [
         ("mobilenet_v2", "classification"),
-        ("lraspp_mobilenet_v3_large", "segmentation"),
-        ("raft_small", "optical_flow"),
+        pytest.param("lraspp_mobilenet_v3_large", "segmentation", marks=pytest.mark.slow),
+        pytest.param("raft_small", "optical_flow", marks=pytest.mark.slow),
         ("quantized_mobilenet_v2", "quantization"),
     ],
 )
@@ -201,6 +202,7 @@ def test_bytes_of_a_quantized_network_are_those_of_its_weights_and_all_else(fact
 EXAMPLES = "docs/examples/networks.py"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "shape"),
     [

@@ -6,6 +6,7 @@ from functools import cache
 
 import pytest
 import torch
+from tests.torch.conftest import captures
 from torch.utils.flop_counter import FlopCounterMode
 
 from rooflint.workloads.capture import torchvision_networks
@@ -45,12 +46,11 @@ ONE_OF_EACH = (
     "swin_v2_t",
 )
 
+QUICK = ("alexnet", "squeezenet1_1", "quantized_mobilenet_v2")
+"""Those of them that are captured in a second; the others are slow."""
+
 INPUT_SHAPE = (1, 3, 224, 224)
-COMMITTED = [
-    pytest.param(name, marks=pytest.mark.xdist_group(name))
-    for path in workload_ids()
-    if (name := path.removeprefix("torchvision/")) != path
-]
+COMMITTED = [name for path in workload_ids() if (name := path.removeprefix("torchvision/")) != path]
 
 
 @cache
@@ -67,7 +67,7 @@ def row(network, name):
 # ----------------------------------------------------------------------------------------------------- committed tables
 
 
-@pytest.mark.parametrize("network", COMMITTED)
+@pytest.mark.parametrize("network", captures(COMMITTED, quick=("resnet18", "vgg16")))
 @pytest.mark.parametrize("batch", [1, 3])
 def test_a_fresh_capture_at_any_batch_is_the_committed_table_scaled_to_it(network, batch):
     fresh, table = captured(network, batch), load_workload(f"torchvision/{network}").at_batch(batch)
@@ -114,6 +114,7 @@ def test_a_classifier_by_hand():
     assert row("alexnet", "classifier.1").macs == 9216 * 4096 == 37_748_736
 
 
+@pytest.mark.slow
 def test_a_segmentation_network_by_hand():
     # fcn_resnet50, stride 8: 65 × 65 positions, 2048 → 512 channels over 3 × 3; its two heads are scaled to 520 × 520
     conv = row("fcn_resnet50", "classifier.0")
@@ -122,6 +123,7 @@ def test_a_segmentation_network_by_hand():
     assert row("fcn_resnet50", "aux_classifier.4").macs == 4225 * 21 * 256 == 22_713_600
 
 
+@pytest.mark.slow
 def test_a_detector_by_hand():
     # 320 × 320 at strides 32, 32 and 64: 10 × 10, 10 × 10 and 5 × 5 positions with 15 anchors
     # of which min(1500, 150) + min(1500, 150) + min(375, 150) = 450 candidates meet each other, 150 proposals go on
@@ -138,6 +140,7 @@ def test_a_detector_by_hand():
     assert row(name, "roi_heads.nms").other_ops == 13 * (13_500 * NMS_RIVALS // 2) + 13_500 * 14 == 87_939_000
 
 
+@pytest.mark.slow
 def test_the_masks_of_a_detector_are_scaled_to_a_canonical_box_and_pasted():
     # 100 detections; masks of 28 × 28, padded by 1, to 224 × 224, laid into 800 × 800
     scaled = row("maskrcnn_resnet50_fpn", "upsample_bilinear2d")
@@ -146,12 +149,14 @@ def test_the_masks_of_a_detector_are_scaled_to_a_canonical_box_and_pasted():
     assert (pasted.elements_in, pasted.elements_out) == (100 * 224 * 224, 100 * 800 * 800)
 
 
+@pytest.mark.slow
 def test_a_video_network_by_hand():
     # r2plus1d_18: 16 frames of 112 × 112; 1 × 7 × 7 windows with stride 2, 45 channels
     conv = row("r2plus1d_18", "stem.0")
     assert (conv.kind, conv.m, conv.n, conv.k) == ("conv3d", 16 * 56 * 56, 45, 147)
 
 
+@pytest.mark.slow
 def test_an_optical_flow_network_by_hand():
     # raft_small: 65 × 120 = 7800 positions at stride 8 meet each other in 128 channels; 7 × 7 looks around each of them
     assert row("raft_small", "matmul").macs == 7800 * 7800 * 128 == 7_787_520_000
@@ -254,6 +259,7 @@ def totals(workload):
     return workload.total_macs, workload.total_ops, int(read), int(workload.elements_out.sum())
 
 
+@pytest.mark.slow
 def test_a_detector_for_four_pictures_is_one_for_one_picture_scaled():
     name = "fasterrcnn_mobilenet_v3_large_320_fpn"
     assert captured(name, 4) == captured(name).at_batch(4)
@@ -262,6 +268,7 @@ def test_a_detector_for_four_pictures_is_one_for_one_picture_scaled():
 # --------------------------------------------------------------------------------------------------------------- others
 
 
+@pytest.mark.slow
 def test_the_table_of_a_detector_says_that_every_box_passes(tmp_path):
     name = "fasterrcnn_mobilenet_v3_large_320_fpn"
     write_torchvision(name, tmp_path)
@@ -288,11 +295,13 @@ def test_a_vision_transformer_wants_whole_patches():
         capture_torchvision("vit_b_16", (1, 3, 225, 225))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("network", ["densenet121", "fcn_resnet50", "vit_b_32"])
 def test_weights_are_as_many_as_torchvision_prints(network):
     assert footprint(captured(network)).weight_elements == printed(network)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("network", "read"), [("retinanet_resnet50_fpn", 1.7), ("raft_small", 10)])
 def test_weights_that_run_several_times_are_as_many_as_torchvision_prints(network, read):
     # heads on five levels, twelve updates; anchors and grids of positions are constants as well, of 2 % at most

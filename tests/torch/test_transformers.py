@@ -30,6 +30,8 @@ from rooflint.workloads.capture.torchvision_networks import import_torchvision  
 import_torchvision()  # transformers imports it, and fails where its operators do not load
 transformers = pytest.importorskip("transformers")
 
+from tests.torch.conftest import captures  # noqa: E402
+
 from rooflint.workloads.capture.trace import Example, capture  # noqa: E402
 from rooflint.workloads.configuration import keys_seen  # noqa: E402
 from rooflint.workloads.huggingface import transformer_of  # noqa: E402
@@ -67,6 +69,8 @@ CONFIGURATIONS = {
     "GptOssConfig": ROUTED | SLIDING | {"head_dim": 32},
     "DeepseekV3Config": LATENT | {"num_experts_per_tok": 2, "moe_intermediate_size": 48},
 }  # fmt: skip
+QUICK = ("LlamaConfig", "DeepseekV3Config")
+CAPTURED = captures(CONFIGURATIONS, QUICK)
 
 AT = r"layers\.\d+\.self_attn\."
 FED = r"layers\.\d+\.mlp\."
@@ -200,14 +204,14 @@ def summed(rows, name_of):
     return found
 
 
-@pytest.mark.parametrize("name", CONFIGURATIONS)
+@pytest.mark.parametrize("name", CAPTURED)
 def test_parameters_are_those_that_transformers_makes(name):
     net, _, parameters = captured(name)
     sinks = LAYERS * net.heads if name == "GptOssConfig" else 0
     assert net.parameters + sinks == parameters
 
 
-@pytest.mark.parametrize("name", CONFIGURATIONS)
+@pytest.mark.parametrize("name", CAPTURED)
 def test_every_row_has_its_counterpart(name):
     net, theirs, _ = captured(name)
     groups = {place(row, net) for row in theirs} - NOT_OURS
@@ -215,7 +219,7 @@ def test_every_row_has_its_counterpart(name):
     assert groups == rows
 
 
-@pytest.mark.parametrize("name", CONFIGURATIONS)
+@pytest.mark.parametrize("name", CAPTURED)
 def test_products_have_the_same_arithmetic_weights_and_results(name):
     net, theirs, _ = captured(name)
     there = summed(theirs, lambda row: place(row, net))
@@ -226,7 +230,7 @@ def test_products_have_the_same_arithmetic_weights_and_results(name):
         assert [here[product][column] for column in (0, 2, 3)] == [there[product][column] for column in (0, 2, 3)]
 
 
-@pytest.mark.parametrize("name", CONFIGURATIONS)
+@pytest.mark.parametrize("name", CAPTURED)
 def test_causal_attention_is_the_part_of_the_square_that_is_seen(name):
     net, theirs, _ = captured(name)
     there = summed(theirs, lambda row: place(row, net))["attention"][0]
@@ -239,7 +243,7 @@ def test_causal_attention_is_the_part_of_the_square_that_is_seen(name):
     assert here == heads * depth * NEW * seen
 
 
-@pytest.mark.parametrize("name", CONFIGURATIONS)
+@pytest.mark.parametrize("name", CAPTURED)
 def test_other_arithmetic_is_the_same_or_differs_as_told(name):
     net, theirs, _ = captured(name)
     there, here = summed(theirs, lambda row: place(row, net)), table(net, BATCH, NEW).rows()
@@ -266,7 +270,8 @@ def test_other_arithmetic_is_the_same_or_differs_as_told(name):
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in CONFIGURATIONS if "Mo" in name or "Mix" in name or "Os" in name or "4" in name]
+    "name",
+    captures((name for name in CONFIGURATIONS if "Mo" in name or "Mix" in name or "Os" in name or "4" in name), QUICK),
 )
 def test_grouped_products_are_tokens_times_experts_of_a_token(name):
     net, theirs, _ = captured(name)

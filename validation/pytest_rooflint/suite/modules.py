@@ -21,6 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from pytest_rooflint.suite import store
 from rooflint.base.files import digest_of, file_digest
+from rooflint.base.memo import memoised
 
 OURS = ("rooflint", "pytest_rooflint", "rooflint_calibration", "rooflint_measure", "rooflint_report")
 ALL = "*"
@@ -39,8 +40,6 @@ class Modules:
     file: Path | None = None
     """Where the imports of modules are kept by digest, because parsing takes long; None keeps nothing."""
     _digests: dict[str, str] = field(default_factory=dict)
-    _closures: dict[str, frozenset[str]] = field(default_factory=dict)
-    _by_names: dict[tuple[str, ...], str] = field(default_factory=dict)
 
     @cached_property
     def files(self) -> Mapping[str, Path]:
@@ -70,13 +69,11 @@ class Modules:
         if self.file:
             store.keep(self.file, json.dumps({key: _parsed[key] for key in sorted(set(self._digests.values()))}))
 
+    @memoised
     def digest(self, *names: str) -> str:
         """What changes with any module that these may import, and with a library that they rest on."""
-        if names not in self._by_names:
-            wanted = sorted(frozenset().union(*map(self.closure, names)))
-            lines = (f"{name} {self._digest_of(name)}" for name in wanted)
-            self._by_names[names] = digest_of([*self.libraries, *lines])
-        return self._by_names[names]
+        wanted = sorted(frozenset().union(*map(self.closure, names)))
+        return digest_of([*self.libraries, *(f"{name} {self._digest_of(name)}" for name in wanted)])
 
     def everything(self) -> str:
         """What changes with any of our modules, and with a library."""
@@ -92,17 +89,20 @@ class Modules:
             names |= {home for package in installed for home in homes.get(package, [package])}
         return [platform.python_version(), *(f"{name} {_version(name)}" for name in sorted(names))]
 
+    @memoised
     def closure(self, name: str) -> frozenset[str]:
         """The module, whatever it may import, and the packages around them; nothing for a name that is none of ours."""
-        if name not in self._closures:
-            found, left = set[str](), [name]
-            while left:
-                one = left.pop()
-                if one not in found and one in self.files:
-                    found.add(one)
-                    left += [one.rpartition(".")[0], *self._imported(one)]
-            self._closures[name] = frozenset(found)
-        return self._closures[name]
+        found, left = set[str](), {name} & self.files.keys()
+        while left:
+            one = left.pop()
+            found.add(one)
+            left |= self._next(one) - found
+        return frozenset(found)
+
+    @memoised
+    def _next(self, name: str) -> frozenset[str]:
+        """Modules of ours that a module may import itself, and the package around it."""
+        return frozenset({name.rpartition(".")[0], *self._imported(name)} & self.files.keys())
 
     def _imported(self, name: str) -> Iterator[str]:
         for one in self._names(name):
