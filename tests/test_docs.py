@@ -10,6 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", ["api.md", "tutorial.md"])
 def test_the_python_of_a_page_prints_what_the_page_shows(page, monkeypatch):
     monkeypatch.chdir(ROOT)

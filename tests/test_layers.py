@@ -315,6 +315,7 @@ def asked_for(code: str, *arguments: str) -> str:
 MAIN = "from rooflint.cli.main import main; main()"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "arguments"),
     [
@@ -346,6 +347,7 @@ def test_import_rooflint_imports_nothing_but_itself():
     assert result.stdout == "rooflint\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "absent"),
     [

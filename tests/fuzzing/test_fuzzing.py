@@ -51,6 +51,7 @@ def test_a_process_refuses_a_broken_command_line(tmp_path, monkeypatch):
     assert faults_of_processes(3 * PROCESSES, SEED) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_the_seeds_are_valid(readers, name):
     refused = []

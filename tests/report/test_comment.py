@@ -105,6 +105,7 @@ def test_a_claim_has_the_changed_line_as_its_cause_and_no_guess_that_it_disprove
     assert (told.line, told.repair, told.factor_text) == (24, "512 MAC", "1/8")
 
 
+@pytest.mark.slow
 def test_the_page_says_what_reverting_all_changed_lines_does(evidence, other):
     both = [cause([CLAIM]), cause([other], 24)]
     assert "Reverted together: 2 claims stop failing, no other fails." in render_html(
@@ -247,6 +248,7 @@ def full(evidence, culprits, losses, predictions):
     return Evidence.model_validate(whole).model_copy(update={"delta": moved_by(330)})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("predictions", [0, 1, 3, 40])
 @pytest.mark.parametrize("losses", [0, 1, 2, 3])
 @pytest.mark.parametrize("culprits", [0, 1, 3, 4])
@@ -306,6 +308,7 @@ def test_a_line_that_did_not_change_ranks_below_one_that_did(evidence):
     assert view(Page.of(Evidence.model_validate(evidence | changes))).places == []  # the change explains the claim
 
 
+@pytest.mark.slow
 def test_the_comment_is_a_third_file_and_goes_where_a_later_run_has_no_base(tmp_path, evidence):
     file, there = tmp_path / "evidence.json", tmp_path / "comment.md"
 
@@ -336,6 +339,7 @@ def hosted(record, **other):
     return record | {"run": record["run"] | {"hosting": found | {"run": f"{URL}/actions/runs/4711"} | other}}
 
 
+@pytest.mark.slow
 def test_a_run_on_a_pull_request_leaves_what_the_workflow_posts(tmp_path, evidence):
     file, there = tmp_path / "evidence.json", tmp_path / "comment.json"
 

@@ -40,6 +40,7 @@ def test_red_evidence_renders_with_status_0_beside_itself(run, file):
     assert str(file.with_name("summary.md")) in done.output
 
 
+@pytest.mark.slow
 def test_a_short_file_is_told_in_bytes(run, file, green):
     file.write_text(json.dumps(green), encoding="utf-8")
     length = len(file.with_name("summary.md").read_bytes()) if run(file).exit_code == 0 else 0
@@ -86,6 +87,7 @@ def test_a_place_that_cannot_be_written_is_one_sentence_and_status_2(run, file):
     assert done.output.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_the_report_knows_evidence_and_nothing_of_devices_or_harness(file):
     program = (
         "import sys; from pathlib import Path; from rooflint_report.report import render; "
@@ -236,6 +238,7 @@ def test_hostile_text_stays_text(make_evidence):
     assert not re.search(r"(?<!\\)\*bold", outside_code)
 
 
+@pytest.mark.slow
 def test_a_thousand_reds_fit(make_evidence):
     record = make_evidence(devices=66)
     for verdict in record["verdicts"]:

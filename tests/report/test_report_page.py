@@ -75,15 +75,18 @@ def page(request, make_evidence, empty, mutated):
 # ------------------------------------------------------------------------------------------------ of every page
 
 
+@pytest.mark.slow
 def test_tags_match(page):
     assert page.startswith("<!doctype html>")
     assert Reader(page).open == []
 
 
+@pytest.mark.slow
 def test_anchors_are_unique(page):
     assert [anchor for anchor, count in Counter(Reader(page).ids).items() if count > 1] == []
 
 
+@pytest.mark.slow
 def test_every_link_has_its_target(page):
     read = Reader(page)
     assert read.links
@@ -91,12 +94,14 @@ def test_every_link_has_its_target(page):
     assert [link for link in within if link[0] != "#" or link[1:].partition("?")[0] not in read.ids] == []
 
 
+@pytest.mark.slow
 def test_labels_and_descriptions_point_at_something(page):
     read = Reader(page)
     named = [v for _, name, v in read.attributes if name in ("aria-labelledby", "aria-describedby", "for")]
     assert [value for value in named if value not in read.ids] == []
 
 
+@pytest.mark.slow
 def test_nothing_is_fetched(page):
     read = Reader(page)
     fetching = [
@@ -113,6 +118,7 @@ def test_nothing_is_fetched(page):
     assert not re.search(r"@import|url\(", styles)
 
 
+@pytest.mark.slow
 def test_the_page_forbids_fetching_and_every_script_but_its_own(page):
     policy = next(v for tag, name, v in Reader(page).attributes if tag == "meta" and v.startswith("default-src"))
     scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
@@ -122,6 +128,7 @@ def test_the_page_forbids_fetching_and_every_script_but_its_own(page):
     assert f"script-src 'sha256-{digest}'" in policy
 
 
+@pytest.mark.slow
 def test_no_element_listens_by_itself(page):
     assert [name for _, name, _ in Reader(page).attributes if name.startswith("on")] == []
 
@@ -211,6 +218,7 @@ def test_the_farthest_red_comes_first(evidence):
     assert ["jetson" in card for card in cards] == [True, False, False]
 
 
+@pytest.mark.slow
 def test_the_best_repair_stands_above_all_reds(evidence):
     read = Reader(render_html(evidence))
     sentence = "With 110\u00a0CU written instead of 220\u00a0CU at model/rooflint/specs/hardware/amd/mi250x.yaml:15"
@@ -373,6 +381,7 @@ def test_replays_of_one_document_stand_together(evidence):
 # ------------------------------------------------------------------------------------------------------------ size
 
 
+@pytest.mark.slow
 def test_two_hundred_reds_are_still_a_page_to_open(make_evidence):
     # the first fifty cards list their facts; the others link to the device, which lists them, too
     record = make_evidence(devices=66)
@@ -385,6 +394,7 @@ def test_two_hundred_reds_are_still_a_page_to_open(make_evidence):
     assert len(report.render_html(record).encode()) < 1_000_000
 
 
+@pytest.mark.slow
 def test_a_full_house_stays_below_400_kilobytes(make_evidence):
     record = make_evidence(devices=66)
     assert len(record["verdicts"]) > 1450

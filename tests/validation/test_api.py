@@ -16,6 +16,7 @@ def table(tmp_path):
     return file
 
 
+@pytest.mark.slow
 def test_an_audit_has_a_finding_a_figure(table):
     found = rl.audit(table)
     assert len(found) == len([*found]) == 3

@@ -23,6 +23,7 @@ def times(network="torchvision/vit_b_16", device="nvidia/h100-sxm5-80gb", comput
     return predict(REGISTRY.get(device), work, ENERGIES, Setting(compute, fidelity="silicon")).silicon
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compute", ["bf16", "fp32"])  # matrix units, and CUDA cores
 @pytest.mark.parametrize("device", ["nvidia/l40s", "nvidia/h100-sxm5-80gb", "nvidia/b200-sxm"])
 @pytest.mark.parametrize("network", ["torchvision/vit_b_16", "torchvision/resnet18"])

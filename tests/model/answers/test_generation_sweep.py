@@ -96,6 +96,7 @@ def test_few_combinations_have_a_table_over_batches_each():
     assert "weights 4.125 bit, cache bf16; the largest batch that fits is" in text
 
 
+@pytest.mark.slow
 def test_many_devices_are_cut_in_text_and_whole_in_csv():
     asked = ("sweep", "llama-3.1-8b", "-d", "nvidia/*", "-p", "fp16,w4a16", "--generate", "16", "--batch", "1,8")
     assert "; the first 20 of" in " ".join(run(*asked).split())
@@ -126,6 +127,7 @@ def test_options_of_one_pass_are_refused():
         run(*ASKED, "--require", "latency<1s")
 
 
+@pytest.mark.slow
 def test_the_api_prints_what_the_command_prints():
     found = rl.generate(
         "llama-3.1-70b", ["h100-sxm5", "mi300x", "t4"], prompt=1024, generate=64,

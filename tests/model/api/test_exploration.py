@@ -61,6 +61,7 @@ def test_a_number_that_si_does_not_settle_is_refused(values, message):
         rl.explore("h100-sxm5", values, "resnet18")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", [np.int64(8), np.array([8]), np.array(8), [np.int32(8)], range(8, 9)])
 def test_a_batch_may_be_a_number_of_numpy(batch):
     found = rl.explore("h100-sxm5", {"SM.groups": 64}, "resnet18", minimise="latency", batch=batch)

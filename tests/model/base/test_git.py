@@ -107,6 +107,7 @@ def clone(checkout, tmp_path_factory):
     return cloned
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("revision", "command"),
     [
@@ -122,6 +123,7 @@ def test_a_shallow_clone_is_told_what_to_fetch(revision, command, clone):
     assert git.to_fetch(clone(), revision) == command.replace("--depth=1 ", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("revision", "depth"), [("HEAD^", 2), ("HEAD~3", 4), ("HEAD^^", 3), ("HEAD^1~2", 4)])
 def test_an_ancestor_that_is_cut_off_is_a_matter_of_depth(revision, depth, clone):
     folder = clone("--depth=1")

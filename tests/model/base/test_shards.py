@@ -27,6 +27,7 @@ def test_no_jobs_is_one_a_core():
     assert Workers(3).count == 3
 
 
+@pytest.mark.slow
 def test_an_error_of_a_shard_keeps_its_problems(tmp_path):
     # as a worker process sends it back
     files = [tmp_path / "one.yaml", tmp_path / "two.yaml"]
@@ -39,6 +40,7 @@ def test_an_error_of_a_shard_keeps_its_problems(tmp_path):
     assert problem.line == 2
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="processes are killed otherwise on Windows")
 def test_a_killed_process_ends_the_run_with_a_sentence():
     kill = partial(signal.raise_signal)
@@ -46,6 +48,7 @@ def test_a_killed_process_ends_the_run_with_a_sentence():
         list(results(kill, [signal.SIGKILL] * 2, Workers(2)))
 
 
+@pytest.mark.slow
 def test_an_address_where_no_scheduler_listens_is_a_sentence(monkeypatch):
     monkeypatch.setattr("rooflint.base.shards.WAIT_S", 1)
     with pytest.raises(ClusterError, match=r"^tcp://127\.0\.0\.1:9: no Dask scheduler answers$"):

@@ -114,6 +114,7 @@ DATA = st.recursive(
 ).filter(lambda data: data != "")
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text(LETTERS, min_size=1, max_size=8), DATA, min_size=1, max_size=4))
 def test_json_is_yaml_and_is_read_as_json_reads_it(data):
     text = json.dumps(data, ensure_ascii=False)
@@ -335,6 +336,7 @@ def test_all_problems_of_a_file_are_said_at_once_in_order():
     assert [line for line, _ in problems("a: .nan\nb: 1\nb: .inf\nc: !x 1\n")] == [1, 3, 3, 4]
 
 
+@pytest.mark.slow
 @given(st.text(max_size=60))
 def test_any_text_is_data_or_an_input_error(text):
     try:

@@ -37,6 +37,7 @@ def test_text_fits_eighty_columns(question):
         assert f"\n{heading} ─" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", QUESTIONS, ids=" ".join)
 def test_json_has_its_schema_and_csv_has_the_same_kernels(question):
     found = json.loads(run(*question, "-f", "json"))

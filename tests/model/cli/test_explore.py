@@ -37,6 +37,7 @@ def asked(*arguments):
     return json.loads(run(*arguments, "-f", "json").stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: " ".join(question[len(ARGUMENTS) :]))
 def test_text_fits_eighty_columns(question):
     text = run(*question).stdout
@@ -44,6 +45,7 @@ def test_text_fits_eighty_columns(question):
     assert text.startswith("Hypothetical variants of nvidia/h100-sxm5-80gb on ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: " ".join(question[len(ARGUMENTS) :]))
 def test_json_has_its_schema(question):
     found = asked(*question)
@@ -88,6 +90,7 @@ def test_the_examples_of_the_help_can_be_typed():
         assert len(asked("--vary", example, "-n", "resnet18")["pareto"]) >= 1
 
 
+@pytest.mark.slow
 def test_a_drawing_is_written(tmp_path):
     pytest.importorskip("matplotlib")
     run(*ARGUMENTS, "-o", str(tmp_path / "a.svg"))

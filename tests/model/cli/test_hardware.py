@@ -110,6 +110,7 @@ def test_the_peak_of_a_module_is_that_of_the_processor_that_it_is(run):
     assert "of one processor where a module\nhas several" in run("list", "jetson-agx-orin-64gb")
 
 
+@pytest.mark.slow
 def test_at_80_columns_every_id_is_whole_and_nothing_is_folded(run, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     lines = run("list").splitlines()
@@ -253,6 +254,7 @@ def test_what_is_asked_wrongly_is_refused(run):
         run("show", "jetson-agx-orin-64gb", "--at", "5w")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", REGISTRY.ids())
 def test_every_shipped_device_has_a_sheet(run, device):
     hardware = REGISTRY.get(device)

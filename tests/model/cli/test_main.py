@@ -217,6 +217,7 @@ print("imported:", *(name for name in sys.modules if ".cli." in name and name !=
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("arguments", "imported"), [(["--help"], ""), (["peaks", "--help"], "rooflint.cli.hardware")])
 def test_the_list_of_commands_imports_none_of_them(arguments, imported):
     result = subprocess.run(

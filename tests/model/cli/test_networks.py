@@ -61,6 +61,7 @@ def prediction(device, compute="bf16", batch=1, **setting):
 # ---- every question in every format
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", QUESTIONS, ids=" ".join)
 def test_text_fits_eighty_columns_and_has_no_escape(question):
     text = run(*question)
@@ -68,6 +69,7 @@ def test_text_fits_eighty_columns_and_has_no_escape(question):
     assert "\x1b" not in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", QUESTIONS, ids=" ".join)
 def test_json_names_its_schema_and_holds_plain_values(question):
     found = asked(*question)
@@ -77,6 +79,7 @@ def test_json_names_its_schema_and_holds_plain_values(question):
     SHAPES[question[0]].model_validate_json(json.dumps(found))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", QUESTIONS, ids=" ".join)
 def test_csv_has_one_width(question):
     rows = list(csv.reader(io.StringIO(run(*question, "-f", "csv"))))
@@ -84,6 +87,7 @@ def test_csv_has_one_width(question):
     assert len(rows) > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", QUESTIONS, ids=" ".join)
 def test_markdown_has_a_title_and_tables(question):
     text = run(*question, "-f", "md")
@@ -152,6 +156,7 @@ def test_winners_are_of_those_that_meet_the_requirements():
     assert set(map(tuple, none["winners"].values())) == {()}
 
 
+@pytest.mark.slow
 def test_many_devices_are_sorted_and_cut():
     found = asked("compare", "resnet18", "-d", "nvidia/*", "-p", "fp16", "--sort", "latency", "--top", "5")
     times = [row["latency_s"] for row in found["devices"]]
@@ -180,6 +185,7 @@ def test_the_listing_is_for_spreadsheets():
     assert float(rows[1]["latency_s"]) == prediction("nvidia/h100-sxm5-80gb").latency_s
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

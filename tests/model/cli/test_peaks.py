@@ -146,6 +146,7 @@ def test_another_specs_folder_stands_in_front(specs):
     assert "tc fp16                128 GFLOP/s\n" in run("acme/one", "--specs", specs.root)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", REGISTRY.ids())
 def test_every_peak_and_bandwidth_of_every_device_is_there(device):
     hardware = REGISTRY.get(device)
@@ -163,6 +164,7 @@ def test_every_peak_and_bandwidth_of_every_device_is_there(device):
         assert {row["value"] for row in rows if row["subject"] == subject} == {value}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", REGISTRY.ids())
 def test_every_citation_of_the_text_is_listed_below(device):
     text = run(device)

@@ -44,6 +44,7 @@ def asked(*arguments):
 # ---- every question in every format
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", QUESTIONS, ids=" ".join)
 def test_text_fits_eighty_columns(question):
     text = run(*question)
@@ -51,6 +52,7 @@ def test_text_fits_eighty_columns(question):
     assert "\x1b" not in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", QUESTIONS, ids=" ".join)
 def test_json_has_its_schema_and_csv_has_the_same_rows(question):
     found = asked(*question)
@@ -63,6 +65,7 @@ def test_json_has_its_schema_and_csv_has_the_same_rows(question):
     assert [float(row["power_w"]) for row in rows] == powers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", QUESTIONS, ids=" ".join)
 def test_markdown_and_html_show_the_ladder(question):
     assert "| × 1.4 datapath | estimate |" in run(*question, "-f", "md")
@@ -186,6 +189,7 @@ def asked_of_commands_tdp_registry(*arguments):
 # ---- every question in every format
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", QUESTIONS_COMMANDS_TDP_REGISTRY, ids=" ".join)
 def test_text_fits_eighty_columns_and_has_no_escape(question):
     text = run_of_commands_tdp_registry(*question)
@@ -193,6 +197,7 @@ def test_text_fits_eighty_columns_and_has_no_escape(question):
     assert "\x1b" not in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", QUESTIONS_COMMANDS_TDP_REGISTRY, ids=" ".join)
 def test_json_is_what_its_schema_says(question):
     text = run_of_commands_tdp_registry(*question, "-f", "json")
@@ -203,6 +208,7 @@ def test_json_is_what_its_schema_says(question):
     assert sum(found.verdicts.values()) == len(found.loads)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", QUESTIONS_COMMANDS_TDP_REGISTRY, ids=" ".join)
 def test_csv_has_a_row_for_every_load(question):
     rows = list(csv.DictReader(io.StringIO(run_of_commands_tdp_registry(*question, "-f", "csv"))))
@@ -237,6 +243,7 @@ def test_one_device_is_shown_with_what_its_verdict_rests_on():
     assert "The typical power equals the limit at 243 MHz, 0.15 of its clock of 1.59 GHz" in text
 
 
+@pytest.mark.slow
 def test_every_device_is_in_the_table_or_named_with_a_reason():
     text = run_of_commands_tdp_registry("-f", "md")
     assert [name for name in Registry().ids() if name not in text] == []

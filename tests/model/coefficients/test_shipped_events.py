@@ -82,6 +82,7 @@ def test_what_is_published_bears_itself_out():
     assert broken(SHIPPED) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "fact"), PUBLISHED, ids=[fact.path for _, fact in PUBLISHED])
 @pytest.mark.parametrize("factor", [8, 1 / 8, 16, 1 / 16])
 def test_a_slip_of_a_published_energy_is_refused_or_breaks_a_law(kind, fact, factor):
@@ -92,6 +93,7 @@ def test_a_slip_of_a_published_energy_is_refused_or_breaks_a_law(kind, fact, fac
         assert {problem.file for problem in error.problems} == {fact.file}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "fact"), FACTS, ids=[f"{kind}.{fact.path}" for kind, fact in FACTS])
 def test_no_figure_is_believed_a_thousand_times_over(kind, fact):
     with pytest.raises(InputError):

@@ -265,6 +265,7 @@ def test_conventions_are_known_without_device_and_registry():
 # --------------------------------------------------------------------------------------------------------------- shapes
 
 
+@pytest.mark.slow
 @given(st.sampled_from(RATES), st.data(), st.sampled_from([1 / 8, 1 / 4, 1 / 2, 3 / 4, 1.082, 2, 3, 4, 8, 16, 1000]))
 def test_every_cause_explains_the_ratio_and_every_repair_repairs_it(rate, data, factor):
     device, unit, precision = found(rate)
@@ -303,6 +304,7 @@ def test_causes_are_few_ranked_distinct_and_the_same_each_time(rate, factor):
     assert diagnose(case) == causes
 
 
+@pytest.mark.slow
 @given(st.sampled_from(RATES), st.floats(-6, 6), st.floats(1, 1.5), st.booleans())
 def test_whatever_the_ratio_a_cause_lies_within_it_or_there_is_none(rate, decades, width, in_memory):
     device, unit, precision = found(rate)
@@ -318,6 +320,7 @@ def test_whatever_the_ratio_a_cause_lies_within_it_or_there_is_none(rate, decade
 INHERITED = [rate for rate in RATES if found(rate)[1].fact(f"macs_per_clock.{rate[2]}").file != REGISTRY.files[rate[0]]]
 
 
+@pytest.mark.slow
 @given(st.sampled_from(INHERITED))
 def test_a_rate_in_the_device_that_contradicts_its_architecture_is_the_first_cause(rate):
     device, unit, precision = found(rate)

@@ -212,6 +212,7 @@ def test_every_derived_peak_agrees_with_itself_in_any_digits(peak, digits):
     assert IDENTIFIER.agreeing(number(text), asked, device) is not None
 
 
+@pytest.mark.slow
 @given(st.sampled_from(PEAKS), st.floats(0.01, 100), st.integers(1, 5))
 def test_looking_candidates_up_by_value_finds_what_trying_all_finds(peak, factor, digits):
     device, figure = peak

@@ -96,6 +96,7 @@ def test_a_datapath_of_64_bits_holds_as_many_macs_as_fit(precision, macs):
 # ---- every node × circuit × precision
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("node", NODES)
 def test_every_combination_has_a_graded_ladder_above_the_arithmetic(node):
     for circuit, precision in product(CIRCUITS, PRECISIONS):

@@ -162,6 +162,7 @@ def test_a_precision_whose_arithmetic_nobody_knows_gives_a_reason():
     assert found.reasons["energy"] == f"{rtx[0]}: no energy of fp16_acc16 arithmetic is known at any node"
 
 
+@pytest.mark.slow
 def test_every_reason_names_its_device():
     fed = [(one.id, compute) for one, compute in PAIRS if any(memory.has_bandwidth for memory in one.memories.values())]
     reasons = {(device, predicted(device, GEMM, compute).reasons.get("energy")) for device, compute in fed}
@@ -236,6 +237,7 @@ def test_there_are_enough_of_them():
     assert {hardware.kind for hardware, _ in KNOWN} == {"cpu", "gpu", "kpu", "npu", "tpu"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hardware", DEVICES, ids=lambda hardware: hardware.id)
 def test_no_device_is_silently_without_energy_and_none_stops_the_others(hardware):
     for compute in PRECISIONS:
@@ -320,6 +322,7 @@ def test_a_network_after_itself_takes_twice_as_much(pair, work, times):
     assert whole(*pair, again).total_j == near(times * whole(*pair, work).total_j)
 
 
+@pytest.mark.slow
 def test_what_an_energy_rests_on_has_a_source_each():
     for hardware, compute in KNOWN:
         energy = whole(hardware, compute, GEMM)

@@ -319,6 +319,7 @@ def _names(device):
     return (hardware.name, *hardware.aliases, device, device.replace("/", ""), joined)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.sampled_from([*{word for one in REGISTRY.ids() for word in words(one)}, "x4", "laptop"]), max_size=5)
 )

@@ -88,6 +88,7 @@ def test_every_shipped_architecture_can_be_read_and_is_used():
         assert SHIPPED.architecture(name).id == name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", IDS)
 def test_every_fact_says_the_line_that_it_stands_in(device):
     hardware = SHIPPED.get(device)

@@ -192,6 +192,7 @@ def test_a_larger_convolution_on_cuda_cores_takes_no_less(sizes, which, more, ch
     assert least(larger, chip) >= least(sizes, chip) * (1 - ROUNDING)
 
 
+@pytest.mark.slow
 @given(NINE_TAPS, ANY_LANES, st.floats(1.0, 4.0))
 @pytest.mark.parametrize("resource", ["sms", "macs_per_clock", "clock_hz", "bandwidth_bytes_per_s", "tdp_w"])
 def test_more_of_a_resource_takes_no_longer_on_cuda_cores(resource, sizes, chip, factor):

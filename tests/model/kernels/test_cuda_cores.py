@@ -102,6 +102,7 @@ def test_a_larger_product_takes_no_less(sizes, which, more, chip):
     assert seconds(larger, chip) >= seconds(sizes, chip) * (1 - ROUNDING)
 
 
+@pytest.mark.slow
 @given(SHAPE, ANY_CHIP, st.floats(1.0, 4.0))
 @pytest.mark.parametrize(
     "resource", ["sms", "macs_per_clock", "clock_hz", "l2_bytes", "bandwidth_bytes_per_s", "tdp_w", "schedulers"]

@@ -60,6 +60,7 @@ def test_a_larger_product_takes_no_less(shape, which, more, chip, copies):
     assert seconds(*larger, chip, copies=copies) >= seconds(*shape, chip, copies=copies) * (1 - ROUNDING)
 
 
+@pytest.mark.slow
 @given(SHAPE, ANY_CHIP, st.floats(1.0, 4.0), COPIES)
 @pytest.mark.parametrize(
     "resource", ["sms", "macs_per_clock", "clock_hz", "l2_bytes", "bandwidth_bytes_per_s", "tdp_w"]
@@ -106,6 +107,7 @@ def test_an_l2_that_overflows_more_suddenly_than_a_float_can_count_is_a_step():
     assert miss_share(np.array([half, 4 * half]), chip, step).tolist() == [0, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8", "int4"])
 def test_a_product_and_its_transpose_take_the_same_time(precision):
     # in FP8 of the product alone: the kernel before it quantises one operand

@@ -332,6 +332,7 @@ def test_no_network_on_a_gpu_beats_its_roofline(launch, fuse):
         assert found.silicon.chip.bandwidth_bytes_per_s == plain.bandwidth_bytes_per_s
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", ["nvidia/t4", "nvidia/l40s", H100, "nvidia/b200-sxm"])
 @pytest.mark.parametrize("work", workload_ids())
 def test_fusion_and_a_smaller_batch_take_no_longer(device, work):

@@ -140,6 +140,7 @@ def square(m, n, k):
     return Op("op", "linear", m * n * k, 0, m * k, n * k, m * n, m, n, k, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hardware", DEVICES, ids=lambda hardware: f"{hardware.id}@{hardware.mode}")
 def test_a_precision_that_no_unit_has_is_refused_and_no_other(hardware):
     unknown = [

@@ -174,6 +174,7 @@ def drawable(resnet18):
     return replace(resnet18, sections=tuple(one for one in resnet18.sections if one.kind in ("bars", "curves")))
 
 
+@pytest.mark.slow
 def test_an_svg_has_every_curve_and_bar_and_is_the_same_each_time(drawn, drawable, monkeypatch):
     import matplotlib  # noqa: PLC0415  # an extra
 
@@ -205,6 +206,7 @@ def test_a_roofline_is_drawn_with_its_roofs_and_the_labels_of_its_points(drawn, 
     assert "of another" not in picture
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("suffix", "head"), [("svg", b"<?xml"), ("PNG", b"\x89PNG")])
 def test_the_suffix_says_what_is_drawn(drawn, drawable, tmp_path, suffix, head):
     file = tmp_path / f"answer.{suffix}"

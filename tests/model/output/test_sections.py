@@ -140,6 +140,7 @@ def test_csv_is_read_back_as_text_of_what_it_was(table):
         assert rows == [["" if cell is None else str(cell) for cell in row] for row in table.rows]
 
 
+@pytest.mark.slow
 @given(TABLES)
 def test_every_markdown_row_has_as_many_cells_as_columns(table):
     lines = as_markdown(table).splitlines()

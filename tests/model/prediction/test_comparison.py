@@ -133,6 +133,7 @@ def test_a_range_that_leaves_the_order_open_is_told():
     assert any("their published ranges overlap" in message for message in insights(found))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compute", ["bf16", "int8"])
 def test_any_two_devices_have_an_answer(compute):
     for one, two in pairwise(compare(REGISTRY.readable(), RESNET, ENERGIES, Setting(compute)).able):
@@ -140,6 +141,7 @@ def test_any_two_devices_have_an_answer(compute):
         assert answer(pair, Question()).sections
 
 
+@pytest.mark.slow
 def test_more_devices_than_a_reader_follows_are_counted():
     found = compare(REGISTRY.readable(), RESNET, ENERGIES, Setting("fp16"))
     assert len(insights(found)) < 20

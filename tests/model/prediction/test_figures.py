@@ -45,6 +45,7 @@ def drawn(seed, count):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("hardware", "setting", "tables"), drawn(seed=15, count=36), ids=lambda one: getattr(one, "label", "")
 )
@@ -64,6 +65,7 @@ def test_tables_at_once_say_what_a_loop_over_their_ops_says(hardware, setting, t
                 assert figures["energy_j"] == pytest.approx(expected["energy_j"], rel=1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fidelity", ["roofline", SILICON])
 def test_each_table_of_a_stack_has_the_figures_that_it_has_alone(fidelity):
     tables = [NETWORKS[name].at_batch(batch) for name in SMALL for batch in (1, 8)]

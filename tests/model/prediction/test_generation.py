@@ -145,6 +145,7 @@ def test_activations_are_those_of_a_pass_and_not_of_all_prompts():
     assert found(batch=100_000, prompt=8).memory.activation_bytes > found(batch=1024, prompt=8).memory.activation_bytes
 
 
+@pytest.mark.slow
 def test_a_run_of_many_steps_is_the_mean_of_some_lengths():
     # 255 steps on 32 lengths of the cache, beside a prediction of each step
     run = found(batch=4, prompt=512, tokens=256, cached=False)
@@ -178,6 +179,7 @@ def test_the_largest_batch_fits_and_the_next_does_not(batch, capacity, weights, 
 DEVICES = [Place(REGISTRY.get(name)) for name in ("nvidia/h100-sxm5-80gb", "nvidia/t4", "amd/mi300x", "google/tpu-v5e")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fuse", [False, True])
 @pytest.mark.parametrize("fidelity", ["roofline", "silicon"])
 def test_a_sweep_equals_a_prediction_of_each_pass(fuse, fidelity):

@@ -86,6 +86,7 @@ def with_links(factor):
     return System(HGX.hardware, device)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fidelity", ["roofline", "silicon"])
 @pytest.mark.parametrize("how", [Parallelism(8), Parallelism(2, 4), Parallelism(4, 4)])
 def test_more_links_are_never_slower(fidelity, how):

@@ -38,6 +38,7 @@ def test_of_one_quantity_the_least_are_the_set():
     assert non_dominated(np.array([[3.0], [1.0], [2.0], [1.0]])).tolist() == [False, True, False, True]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("few", [1, 4, pareto.FEW])
 @pytest.mark.parametrize("quantities", [1, 2, 3, 4, 5])
 def test_points_by_lot_are_sorted_as_the_definition_sorts_them(quantities, few, monkeypatch):

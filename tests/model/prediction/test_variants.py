@@ -109,6 +109,7 @@ def refusal(hardware, varied, setting):
     return ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("device", "compute", "fuse"), RUNS)
 def test_variants_at_once_are_what_is_predicted_of_one_after_another(device, compute, fuse):
     hardware, setting = REGISTRY.get(device), Setting(compute, fuse=fuse)

@@ -119,6 +119,7 @@ def test_a_program_is_captured_again_when_its_file_changes(tmp_path, monkeypatch
     assert network(str(file), folder=tmp_path / "kept") == ONE
 
 
+@pytest.mark.slow
 def test_a_factory_is_captured_once_a_shape_and_again_when_asked(tmp_path, monkeypatch):
     asked = []
     monkeypatch.setattr(load, "_captured", lambda target, shapes: asked.append((target, shapes)) or ONE)
@@ -129,6 +130,7 @@ def test_a_factory_is_captured_once_a_shape_and_again_when_asked(tmp_path, monke
     assert len(asked) == 3
 
 
+@pytest.mark.slow
 def test_a_capture_that_cannot_be_kept_is_not_lost(tmp_path, monkeypatch):
     monkeypatch.setattr(load, "_captured", lambda target, shapes: ONE)
     (taken := tmp_path / "taken").write_text("a file, not a folder", encoding="utf-8")
@@ -136,6 +138,7 @@ def test_a_capture_that_cannot_be_kept_is_not_lost(tmp_path, monkeypatch):
         assert network("nets:make", folder=taken) == ONE
 
 
+@pytest.mark.slow
 def test_captures_are_kept_in_the_users_cache_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(load, "user_cache_path", lambda name: tmp_path / name)
     monkeypatch.setattr(load, "_captured", lambda target, shapes: ONE)
@@ -143,6 +146,7 @@ def test_captures_are_kept_in_the_users_cache_folder(tmp_path, monkeypatch):
     assert len(list((tmp_path / "rooflint" / "captures").glob("nets-make-*.json"))) == 1
 
 
+@pytest.mark.slow
 def test_one_name_in_two_folders_is_two_networks(tmp_path, monkeypatch):
     asked = []
     monkeypatch.setattr(load, "_captured", lambda target, shapes: asked.append(target) or ONE)

@@ -169,6 +169,7 @@ def test_workloads_with_the_same_rows_are_equal_and_hash_alike():
     assert SEED_MLP not in (mlp([1024, 1024, 1024], batch=8), mlp([1024, 1024], batch=16), "mlp")
 
 
+@pytest.mark.slow
 def test_torch_is_not_imported():
     code = "import sys, rooflint.workloads.workload, rooflint.workloads.tables; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -93,6 +93,7 @@ def test_a_place_is_a_link_where_the_repository_is_hosted(shown, evidence):
     assert row["blob"] == f"https://github.com/acme/chips/blob/{'a' * 40}/{row['file']}#L{row['line']}"
 
 
+@pytest.mark.slow
 def test_the_page_carries_the_rows_packed(evidence):
     found = pages.claims(pages.render_html(evidence))
     assert [row["outcome"] for row in found[:3]] == ["fail"] * 3

@@ -1,5 +1,7 @@
 """The coverage matrix: its order, and the blind spots in it."""
 
+import pytest
+
 from rooflint_report.evidence import Cell, Device, Evidence
 from rooflint_report.sections import coverage
 from rooflint_report.sections.section import Page
@@ -17,6 +19,7 @@ def test_columns_go_by_kind_then_precision(evidence):
     assert peaks[-2:] == ["int4", "int1"]
 
 
+@pytest.mark.slow
 def test_rows_follow_the_devices_by_vendor(evidence):
     vendors = matrix(evidence).vendors
     assert [vendor.name for vendor in vendors][:3] == ["nvidia", "amd", "google"]

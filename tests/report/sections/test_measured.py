@@ -111,6 +111,7 @@ def test_a_point_has_the_colour_of_its_outcome_and_the_shape_of_its_precision(gr
     assert found[:3] == ["ok", "no", "un"]
 
 
+@pytest.mark.slow
 def test_more_precisions_than_shapes_are_hollow(green):
     rows = [row("product 1024³", 2.0, 1.0, precision=f"p{number}") for number in range(SHAPES + 1)]
     _, markup = section(green | {"measured": measured_of(*rows)})

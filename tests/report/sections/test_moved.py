@@ -104,6 +104,7 @@ def test_moves_stand_in_a_table_with_factor_and_interplay(green, delta):
     assert markup.count('class="range"') == 2  # what has no factor has no place on the scale
 
 
+@pytest.mark.slow
 def test_a_device_leads_to_its_sheet_where_it_has_one(green, delta):
     _, markup = section(green | {"delta": delta})
     anchor = re.search(r'<a href="#([^"]+)">nvidia/t4</a>', markup)[1]
@@ -296,6 +297,7 @@ def test_without_a_base_the_figure_of_the_head_stands_alone(green):
     assert "- watched: one 0.002 s\n" in render_summary(record)
 
 
+@pytest.mark.slow
 def test_what_the_head_does_not_know_has_a_reason_and_no_mark(green, still):
     gone = prediction("one", 1e-3, None, why="no int8 <b>")
     words, markup = section(green | {"delta": still, "watched": [gone]})

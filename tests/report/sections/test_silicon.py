@@ -178,6 +178,7 @@ def test_a_run_of_which_nothing_is_claimed_has_no_section(green):
         assert 'href="#silicon"' not in page
 
 
+@pytest.mark.slow
 def test_where_nothing_was_decided_two_sentences_say_what_would_show_it(green):
     words, markup = section(green | {"silicon": undecided()})
     assert words.startswith(

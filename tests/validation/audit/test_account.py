@@ -161,6 +161,7 @@ def test_the_account_counts_every_figure_once(findings):
     assert account.sentence(findings).startswith(f"{len(findings)} figures of ")
 
 
+@pytest.mark.slow
 def test_the_text_fits_a_terminal_and_ends_with_the_sentence(findings, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     lines = account.as_text(findings).splitlines()

@@ -337,6 +337,7 @@ PEAKS = [
 ]
 
 
+@pytest.mark.slow
 @given(st.sampled_from(PEAKS), st.sampled_from([1 / 16, 1 / 8, 1.0995, 2.5, 8.0, 1e3, 1e-3, 1 / 1.31]))
 def test_no_right_peak_is_accused_and_no_wild_one_gets_away(peak, factor):
     device, figure = peak

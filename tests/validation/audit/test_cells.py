@@ -96,6 +96,7 @@ def test_a_table_shows_what_a_comma_means():
     assert (value("1,979", mixed), value("3,35", mixed)) == (None, 3.35)
 
 
+@pytest.mark.slow
 def test_a_table_with_decimal_commas_is_read_whole(audited):
     table = "device;bw (TB/s);FP16 (PFLOPS)\nH100 SXM5;3,35;0,989\nH200 SXM;4,8;0,989\nB200;8;2,250\n"
     assert {one.status for one in audited(table)} <= {"right", "disputed"}

@@ -1,5 +1,7 @@
 """Figures from golden files: printed, disputed, known errors."""
 
+import pytest
+
 from pytest_rooflint.audit.published import published, shipped
 from rooflint.hardware.registry import Registry
 
@@ -41,6 +43,7 @@ claims:
 """
 
 
+@pytest.mark.slow
 def test_a_slip_of_others_is_a_known_error_unless_the_vendor_prints_it_too(acme):
     acme.write("golden/vendor.yaml", GOLDEN)
     acme.write("golden/others.yaml", OTHERS)

@@ -145,6 +145,7 @@ def test_a_figure_is_of_the_device_that_is_named_nearest_to_it(source, wanted, t
     assert [found[1:] for found in figures(source, tmp_path)] == wanted
 
 
+@pytest.mark.slow
 def test_conditions_within_each_other_are_read_for_few_combinations_only(tmp_path):
     def nested(depth):
         tests = [f"{'    ' * level}if name in ('a100', 'h100', 'v100', 'mi300x'):\n" for level in range(depth)]

@@ -88,6 +88,7 @@ def test_a_base_that_answers_in_another_version_is_an_error(checkout):
         answer("HEAD", checkout)
 
 
+@pytest.mark.slow
 def test_a_base_that_is_too_old_to_answer_is_reported_with_status_0(checkout):
     (checkout / PACKAGE / "base.py").unlink()
     git(checkout, "commit", "-q", "-am", "Before")

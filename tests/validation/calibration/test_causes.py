@@ -111,6 +111,7 @@ def test_an_error_that_nothing_explains_has_no_likeness():
     assert likeness(one, breakdowns(one), breakdowns(one)[0].latency_s / 50) is None
 
 
+@pytest.mark.slow
 def test_a_likeness_leaves_at_most_half_of_the_error():
     rng = np.random.default_rng(5)
     for device in ("nvidia/l40s", "nvidia/b200-sxm"):

@@ -187,6 +187,7 @@ def test_values_folds_and_facts_are_rewritten_and_all_else_stays():
     assert changed[3].strip() == "folds: {ampere: 2000, hopper: 2000, ada: 2000, blackwell: 2000, rtx_pro: 2000}"
 
 
+@pytest.mark.slow
 def test_groups_of_other_files_are_rewritten_in_the_same_way():
     text = FILE.file("stream").path.read_text(encoding="utf-8")
     changed = replace(START, stream=replace(START.stream, l2_bytes=21.0))
@@ -205,6 +206,7 @@ def test_held_out_errors_of_products_are_written():
     assert set(errors["gemm"]) == set(FAMILIES)
 
 
+@pytest.mark.slow
 def test_held_out_errors_are_found_by_the_title_of_their_topic():
     fold = Fold(START, {("decode, fp8 cache", "all"): (score(np.array([1.123]), np.array([1.0])),) * 2})
     text = FILE.file("decode").path.read_text(encoding="utf-8")

@@ -122,6 +122,7 @@ def claim(tmp_path, monkeypatch, shipped_suite):
     return judged
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("topic", "device"), pairs(*TOPICS))
 def test_a_claim_finds_no_error_in_what_the_function_says(topic, device, claim):
     seconds = np.concatenate([asked(topic, device, row).seconds for row in SIZES[topic]])
@@ -130,6 +131,7 @@ def test_a_claim_finds_no_error_in_what_the_function_says(topic, device, claim):
     assert (found.outcome, found.obtained.value) == ("pass", pytest.approx(0, abs=1e-12))
 
 
+@pytest.mark.slow
 def test_a_claim_finds_the_error_of_another_model(claim):
     # the plant that this file is for: products in FP8 by the constants of bf16
     device = "nvidia/h100-sxm5-80gb"
@@ -138,6 +140,7 @@ def test_a_claim_finds_the_error_of_another_model(claim):
     assert found.outcome == "fail"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("topic", "device"), pairs("gemm", "fp8_tensor", "fp8_block"))
 @pytest.mark.parametrize("copies", [0, 1, 6])
 def test_the_command_says_what_the_function_says(topic, device, copies):
@@ -186,6 +189,7 @@ STORAGE = {"quantise": "int8", "decode_fp8": "int8"}
 """Tables of these count elements of 1 B."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("topic", "device"), pairs(*TABLE_OF))
 def test_a_network_of_that_op_alone_takes_as_long(topic, device):
     for row in SIZES[topic]:
@@ -256,6 +260,7 @@ def test_a_published_table_in_fp32_is_predicted_as_the_function_says(op, columns
     assert told == pytest.approx(found.seconds, rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", CORES)
 def test_products_in_fp32_take_as_long_by_command_and_in_a_network(device):
     for m, n, k in PRODUCTS:
@@ -264,6 +269,7 @@ def test_products_in_fp32_take_as_long_by_command_and_in_a_network(device):
         assert networked(product(m, n, k), device, "fp32") == pytest.approx(found.seconds[0], rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", CORES)
 def test_a_network_of_one_convolution_in_fp32_takes_as_long_as_the_function_says(device):
     # without padding, so that the op table counts the bytes that the function counts
@@ -281,6 +287,7 @@ def test_a_network_of_one_convolution_in_fp32_takes_as_long_as_the_function_says
         assert networked(op, device, "fp32") == pytest.approx(found.seconds[0], rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", CORES)
 @pytest.mark.parametrize(("network", "batch"), [("resnet18", 1), ("resnet18", 32), ("vgg16", 8)])
 def test_command_api_and_claim_take_as_long_for_a_network_in_fp32(network, batch, device, tmp_path, shipped_suite):
@@ -305,6 +312,7 @@ def test_command_api_and_claim_take_as_long_for_a_network_in_fp32(network, batch
 # -------------------------------------------------------------------------------------------------------------- answers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("topic", "device"), pairs(*TOPICS))
 def test_terms_add_up_and_errors_are_known(topic, device):
     for row in SIZES[topic]:
@@ -314,6 +322,7 @@ def test_terms_add_up_and_errors_are_known(topic, device):
         assert family_of(device) in one.errors
 
 
+@pytest.mark.slow
 def test_nothing_cold_beats_its_roofline():
     for topic, device in pairs(*TOPICS):
         for row in SIZES[topic]:

@@ -37,6 +37,7 @@ def drawn(topic, rows=60):
     return np.stack([batch, kv * group, kv, tokens, np.full(rows, 128.0)], axis=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", ["nvidia/l40s", "nvidia/h100-sxm5-80gb"])  # warps that wait, and those that do not
 @pytest.mark.parametrize("topic", TOPICS)
 def test_terms_add_up_to_what_is_predicted(topic, device):

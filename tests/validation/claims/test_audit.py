@@ -34,6 +34,7 @@ def test_a_table_without_an_error_is_green(table):
     assert judged(table("device,bf16_tflops\nH100 SXM5,989\n"))[0] == 0
 
 
+@pytest.mark.slow
 def test_a_wrong_figure_is_red_and_explained(table):
     status, text = judged(table("device,bf16_tflops\nH100 SXM5,1979\nA100,312\n"))
     assert status == 1

@@ -278,6 +278,7 @@ def test_a_unit_without_sparsity_and_invalid_subjects(one, refusal):
 # ---- `clocks`
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("order", "outcome"),
     [

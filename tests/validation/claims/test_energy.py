@@ -356,6 +356,7 @@ def test_a_slip_of_8_or_16_on_any_claimed_coefficient_turns_a_shipped_claim_red(
         assert red, f"{fact.path} of {fact.file.name}: {fact.display} → {slipped}"
 
 
+@pytest.mark.slow
 def test_shipped_energies_but_one_are_corroborated_unless_they_rest_on_an_estimate(shipped_suite):
     verdicts = [judge(claim, claim.id, shipped_suite) for claim in _energy_claims(shipped_suite)]
     assert {verdict.outcome for verdict in verdicts} == {"pass"}

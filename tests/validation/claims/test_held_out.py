@@ -65,6 +65,7 @@ def test_an_order_that_is_predicted_passes(machines, verdict):
     )  # 36 less 1 of Hopper, 6 of Blackwell
 
 
+@pytest.mark.slow
 def test_an_order_that_is_predicted_less_often_than_claimed_is_red(machines, verdict, monkeypatch):
     machines(1.0)
     monkeypatch.setattr(evaluation, "ordered", lambda one, two, rows: (9, 10))
@@ -192,6 +193,7 @@ def test_an_order_says_share_shapes_and_pairs(machines, verdict, monkeypatch):
     assert found.expected == "90.0% or more of the faster devices predicted"
 
 
+@pytest.mark.slow
 def test_a_device_in_an_order_is_predicted_without_its_own_family(machines, verdict, monkeypatch):
     machines(1.0)
     seen = {}

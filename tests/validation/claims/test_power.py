@@ -47,6 +47,7 @@ def test_an_unknown_power_is_told(one, refusal):
 ROOT = Path(__file__).parents[3]
 
 
+@pytest.mark.slow
 def test_a_wrong_rated_power_of_any_shipped_device_turns_a_claim_red_or_has_a_reason():
     # A10G 300 -> 150 W, Gaudi 3 900 -> 600 W, GB200 1200 -> 2700 W and L40S 350 -> 300 W once passed
     suite = Suite.of([ROOT / "golden/peaks"], [ROOT / "model/rooflint/specs"])
@@ -66,6 +67,7 @@ def test_a_wrong_rated_power_of_any_shipped_device_turns_a_claim_red_or_has_a_re
     assert len(reasons) == 6  # each has one document, or none but estimates
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("device", "wrong"),
     [("nvidia/a10g", 150), ("intel/gaudi-3", 600), ("nvidia/gb200-gpu", 2700), ("nvidia/l40s", 300)],

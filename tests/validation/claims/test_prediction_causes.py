@@ -115,6 +115,7 @@ def test_an_l2_reach_halved_is_memory_that_is_too_slow_and_the_constant_is_named
     assert "l2_reach" in text.partition("reads")[2].partition("row")[0]
 
 
+@pytest.mark.slow
 def test_a_start_doubled_is_named_with_its_line(planted):
     verdict = planted("gemm ampere small, error: 6 %, bias: 6 %", wrong=constant("constants", "start_clocks", 2))
     text = verdict.text()
@@ -143,6 +144,7 @@ def test_a_bandwidth_doubled_is_that_of_its_device_and_not_of_the_other_one(plan
     assert "bandwidth of nvidia/h100" not in because(text)
 
 
+@pytest.mark.slow
 def test_a_launch_of_decode_doubled_is_found_among_the_constants_of_ops(planted):
     wrong = constant("decode", "launch_clocks", 2)
     text = planted("decode ada small, error: 6 %, bias: 6 %", "silicon_ops.yaml", wrong).text()

@@ -37,6 +37,7 @@ def test_every_law_holds_on_devices_as_they_are(registry, law, device):
     assert breaches(law, registry.get(device)) == []
 
 
+@pytest.mark.slow
 @given(st.integers(1, 4096), st.integers(1, 4096), st.integers(1, 4096), st.sampled_from([T4, "intel/xeon-8490h"]))
 def test_laws_hold_whatever_the_shape(m, n, k, device):
     hardware, tried = Registry().get(device), setting([1, 3, 50], (m, n, k))

@@ -53,11 +53,13 @@ def test_what_is_open_fails_only_a_strict_run(audit):
         assert audit(text, "--strict").exit_code == 1
 
 
+@pytest.mark.slow
 def test_a_cell_without_a_value_fails_no_run(audit):
     for row in ("T4,n/a,", "T4,—,X", "T4,NaN,"):
         assert audit(f"device,bf16_tflops,int4_tops\nA100,312,\n{row}\n", "--strict").exit_code == 0
 
 
+@pytest.mark.slow
 def test_links_that_are_counted_in_one_direction_are_found(audit):
     result = audit("device,NVLink (GB/s)\nA100 SXM4 80GB,300\nH100 SXM5,900\nL40S,\n")
     assert result.exit_code == 1
@@ -70,6 +72,7 @@ def test_all_lists_what_is_right_too(audit):
     assert "t.csv:2  H100 SXM5: bf16 peak 989 TFLOP/s: right" in audit(RIGHT, "--all").stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("suffix", "piece"),
     [
@@ -92,6 +95,7 @@ def test_json_goes_to_the_terminal_too(audit):
     assert json.loads(audit(WRONG, "--format", "json").stdout)["counts"]["wrong"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -122,6 +126,7 @@ def test_the_page_about_it_shows_the_table_that_it_audits():
     assert f"```text\n{(ROOT / 'docs/examples/gpus.csv').read_text(encoding='utf-8')}```" in page
 
 
+@pytest.mark.slow
 def test_a_run_in_which_nothing_was_checked_is_no_success(audit):
     result = audit("device,bf16_tflops\nFrobnicator,989\n")
     assert result.exit_code == 1
@@ -135,6 +140,7 @@ def test_an_output_that_cannot_be_written_is_said(audit):
     assert str(result.exception).startswith("cannot write out.json: ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("role", "message"),
     [

@@ -211,6 +211,7 @@ def test_a_constant_of_a_stream_that_changes_is_named(run_attention):
     assert "stream.launch_clocks: the fit is +10.0% from the committed one" in found.stderr
 
 
+@pytest.mark.slow
 def test_the_file_is_written_only_from_the_package(run_attention, tmp_path):
     file = SHIPPED.file("stream").path
     assert run_attention(0.1, "--data", str(tmp_path)).exit_code == 0

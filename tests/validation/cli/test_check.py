@@ -45,6 +45,7 @@ def check(pytest_calls):
     return called
 
 
+@pytest.mark.slow
 def test_a_green_suite_ends_with_zero_and_leaves_its_evidence(tiny):
     result = tiny.script("rooflint", "check", *QUIET)
     assert result.returncode == 0, result.stdout + result.stderr
@@ -312,6 +313,7 @@ def test_options_are_found_wherever_pytest_finds_them(tiny, script, name, text):
 # ---- --watch
 
 
+@pytest.mark.slow
 def test_a_save_is_judged_at_once_until_ctrl_c(tiny):
     # where the tests run in the background, SIGINT is ignored, and a child inherits that
     start = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); import rooflint.cli.main as cli"

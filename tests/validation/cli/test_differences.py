@@ -126,6 +126,7 @@ def test_it_is_added_to_the_evidence_of_a_run(acme):
         run("HEAD^", "--evidence", "nowhere.json")
 
 
+@pytest.mark.slow
 def test_watched_predictions_are_told_and_added_to_the_evidence(acme, monkeypatch):
     acme.write("pyproject.toml", acme.read("pyproject.toml") + 'rooflint_watch = ["vgg16 int8 b1 @ acme/x1"]\n')
     acme.write("evidence.json", '{"schema": "rooflint-evidence/3", "watched": []}')
@@ -226,6 +227,7 @@ def test_claims_of_two_revisions_are_refused(acme):
         run("HEAD^", "HEAD", "--claims")
 
 
+@pytest.mark.slow
 def test_a_revision_that_a_shallow_clone_lacks_is_one_sentence_with_the_command(acme, tmp_path_factory, monkeypatch):
     clone = tmp_path_factory.mktemp("clone") / "shallow"
     git(acme.root, "clone", "-q", "--depth=1", f"file://{acme.root}", str(clone))

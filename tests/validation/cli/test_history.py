@@ -79,6 +79,7 @@ def test_benchmarks_come_with_the_commit(tiny, green_evidence):
     )
 
 
+@pytest.mark.slow
 def test_what_cannot_be_is_one_sentence(tiny, green_evidence):
     with pytest.raises(RooflintError, match=r"nowhere\.jsonl:1  cannot be read: No such file"):
         run("show", "--file", "nowhere.jsonl")

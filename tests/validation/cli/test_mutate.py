@@ -42,6 +42,7 @@ def document(mutate, *arguments):
     return status, json.loads(text)
 
 
+@pytest.mark.slow
 def test_a_tight_suite_has_no_survivor_and_a_score_of_what_it_speaks_of(mutate):
     status, text = mutate()
     assert status == 0
@@ -108,6 +109,7 @@ def test_the_text_fits_eighty_columns_and_says_the_same(loose, mutate):
     assert f"unseen {SPEC}:{loose.line(SPEC, 'tdp: [15 W')} tdp: 15 W, " in message
 
 
+@pytest.mark.slow
 def test_survivors_are_listed_as_many_as_asked_for(loose, mutate):
     count = len(document(mutate)[1]["survivors"])
     assert count > 2
@@ -116,6 +118,7 @@ def test_survivors_are_listed_as_many_as_asked_for(loose, mutate):
     assert mutate("--survivors=all")[1].count("\nsurvivor ") == count
 
 
+@pytest.mark.slow
 def test_the_score_alone_is_a_few_lines_unless_it_is_too_low(loose, mutate):
     status, text = mutate("--survivors=0", "--floor=0")
     assert status == 0
@@ -126,6 +129,7 @@ def test_the_score_alone_is_a_few_lines_unless_it_is_too_low(loose, mutate):
     assert (status, text.count("\nsurvivor ")) == (1, 3)
 
 
+@pytest.mark.slow
 def test_markdown_is_a_table(loose, mutate):
     _, text = mutate("--format=md", "--survivors=all")
     assert text.startswith("## Mutation score\n\n- mutation score ")
@@ -147,6 +151,7 @@ def test_a_score_below_the_floor_is_red_and_lists_survivors(loose, mutate):
     assert re.search(r"^failed: the score [\d.]+ % is below the floor of 100 %$", text, re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_a_score_on_its_floor_is_green(mutate):
     floor = int(1000 * document(mutate)[1]["score"]) / 10
     status, text = mutate(f"--floor={floor}")
@@ -162,6 +167,7 @@ def test_a_score_above_its_floor_asks_to_raise_it(mutate):
     assert text.endswith(f"the floor can be raised to {score:g} (rooflint_mutation_floor)\n")
 
 
+@pytest.mark.slow
 def test_the_floor_is_the_projects_own(loose, mutate):
     loose.edit(
         "pyproject.toml", 'rooflint_specs = ["specs"]', 'rooflint_specs = ["specs"]\nrooflint_mutation_floor = 100'
@@ -187,6 +193,7 @@ def test_a_gross_survivor_is_red_whatever_the_score(mutate, monkeypatch):
     assert "128 bit → 256 bit" in text
 
 
+@pytest.mark.slow
 def test_a_suite_without_independent_sources_misses_their_floor(small, mutate):
     specs = 'rooflint_specs = ["specs"]'
     small.edit("pyproject.toml", specs, f"{specs}\nrooflint_mutation_independent_floor = 20")
@@ -199,6 +206,7 @@ def test_a_suite_without_independent_sources_misses_their_floor(small, mutate):
     assert mutate("--floor=1")[0] == 0  # another floor is asked for alone
 
 
+@pytest.mark.slow
 def test_figures_without_a_claim_need_a_reason_or_room_below_the_ceiling(small, mutate):
     _, found = document(mutate)
     guards = found["guards"]
@@ -220,6 +228,7 @@ def test_figures_without_a_claim_need_a_reason_or_room_below_the_ceiling(small, 
 # ---- what is asked for
 
 
+@pytest.mark.slow
 def test_a_class_and_a_device_are_chosen_alone(mutate):
     _, found = document(mutate, "--class=memory-clock")
     assert [row["name"] for row in found["classes"]] == ["memory-clock"]
@@ -227,6 +236,7 @@ def test_a_class_and_a_device_are_chosen_alone(mutate):
     assert document(mutate, "--only=acme/*")[1] == document(mutate)[1]
 
 
+@pytest.mark.slow
 def test_nothing_is_kept_where_that_is_not_wanted(small, mutate):
     first = mutate("--no-cache")
     assert not (small.root / ".rooflint").exists()
@@ -234,6 +244,7 @@ def test_nothing_is_kept_where_that_is_not_wanted(small, mutate):
     assert (small.root / ".rooflint/mutation/device/acme/x1.json").is_file()
 
 
+@pytest.mark.slow
 def test_a_kept_score_is_that_of_the_files_as_they_are(small, mutate):
     def same():
         assert document(mutate) == document(mutate, "--no-cache")
@@ -251,6 +262,7 @@ def test_a_kept_score_is_that_of_the_files_as_they_are(small, mutate):
     assert document(mutate)[1]["survivors"]
 
 
+@pytest.mark.slow
 def test_a_kept_score_is_not_worked_out_again(small, mutate, monkeypatch):
     first = mutate()
 
@@ -265,6 +277,7 @@ def test_a_kept_score_is_not_worked_out_again(small, mutate, monkeypatch):
         mutate()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", ["", "[1]", "[[1]]", "{", '[["device", "acme/x1"]]', '[["device", "acme/x1", "", null]]']
 )
@@ -284,6 +297,7 @@ def test_the_score_is_added_to_evidence_and_nothing_else_changes(small, mutate):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -298,6 +312,7 @@ def test_what_cannot_be_done_is_said_in_one_sentence(mutate, arguments, sentence
         mutate(*arguments)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["", "[1]", "{"])
 def test_evidence_that_is_none_stays_as_it_is(small, mutate, text):
     small.write("e.json", text)

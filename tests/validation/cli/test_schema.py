@@ -101,6 +101,7 @@ def test_the_export_is_a_schema_of_the_draft_that_it_names(validators):
         validator.check_schema(validator.schema)
 
 
+@pytest.mark.slow
 def test_the_committed_schemas_are_those_of_the_models(capsys):
     assert status(check=True) == 0, capsys.readouterr().out
 
@@ -122,6 +123,7 @@ def test_a_check_finds_a_missing_a_stale_and_a_fresh_schema(copied, capsys):
     assert "hardware.json  differs from the models" in line
 
 
+@pytest.mark.slow
 def test_an_export_mends_a_stale_schema_and_leaves_a_fresh_one(copied, capsys):
     status(check=False)
     fresh, stale = (copied / part for part in ("rooflint/schemas/hardware.json", "pytest_rooflint/schemas/golden.json"))
@@ -164,6 +166,7 @@ def test_an_export_mends_a_stale_schema_and_leaves_a_fresh_one(copied, capsys):
 # ---- what they accept
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["hardware", "architectures", "process", "memory"])
 def test_every_shipped_spec_validates(validators, part):
     validator = validators["architecture" if part == "architectures" else part]

@@ -86,6 +86,7 @@ def test_options_of_the_command_are_its_own(versions):
     assert "same, 1 ×" in compare("HEAD", "HEAD", "--", "sh", "-c", "cat time.txt", "--help", "-f", "md")
 
 
+@pytest.mark.slow
 def test_interrupted_it_leaves_no_checkout(versions):
     # a shell that runs tests in the background lets them, and all that they start, ignore Ctrl-C
     code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from test_app import app; app()"
@@ -164,6 +165,7 @@ def test_markdown_goes_into_a_file_by_its_suffix(repository):
 # -------------------------------------------------------------------------------------------------------- calibration
 
 
+@pytest.mark.slow
 def test_a_command_compared_with_itself_tells_its_error_rates(repository):
     text = compare("--calibrate", "--blocks", "12", "--threshold", "2.2", "--", *shlex.split(printing(1.0)))
     flat = " ".join(text.split())
@@ -175,6 +177,7 @@ def test_a_command_compared_with_itself_tells_its_error_rates(repository):
     assert "at most 77.6 % (95 % confidence)" in flat
 
 
+@pytest.mark.slow
 def test_a_calibration_fits_its_schema(repository):
     text = compare("--calibrate", "--blocks", "6", "--base-command", printing(1.0), "-f", "json")
     found = CalibrationRecord.model_validate_json(text)

@@ -52,6 +52,7 @@ def full(red_run):
     return json.loads((red_run / "evidence.json").read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_the_evidence_is_what_its_records_say(full):
     assert plain(Evidence.model_validate_json(json.dumps(full), strict=True)) == full
 
@@ -312,6 +313,7 @@ def test_the_evidence_of_a_world_with_a_misnamed_spec_is_written(tiny):
     assert document["counts"]["claims"] == 8
 
 
+@pytest.mark.slow
 def test_the_shipped_renderer_reads_it(red_run, script):
     result = script(red_run, "rooflint", "report", "evidence.json")
     assert result.returncode == 0, result.stderr

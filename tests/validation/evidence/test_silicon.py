@@ -61,6 +61,7 @@ def machines(monkeypatch):
     monkeypatch.setattr(package, "label", lambda: "some-package 0.12.0")
 
 
+@pytest.mark.slow
 def test_the_figures_are_those_of_the_claims(machines, found):
     told, rows = found()
     verdicts = {(row["file"], row["line"]): row for row in rows}
@@ -79,6 +80,7 @@ def test_the_figures_are_those_of_the_claims(machines, found):
     assert told["sentences"][0] == "3 of 4 claims about calibrated kernel times hold"
 
 
+@pytest.mark.slow
 def test_the_roofline_is_off_on_the_same_rows(machines, found):
     told, _ = found()
     for one in told["scores"]:
@@ -164,6 +166,7 @@ def test_tables_of_others_are_told_without_any_package(monkeypatch, found, tmp_p
     assert told["densities"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", ["networks", "generations"])
 def test_claims_about_whole_networks_are_told_beside_those_of_kernels(file):
     suite = Suite.of_project([PROJECT / "golden"], None)

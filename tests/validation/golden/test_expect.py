@@ -472,6 +472,7 @@ def test_a_run_counts_loose_and_stale_tolerances():
     assert loose_summary(0, 0) is None
 
 
+@pytest.mark.slow
 def test_no_shipped_golden_is_stale():
     from pathlib import Path  # noqa: PLC0415
 

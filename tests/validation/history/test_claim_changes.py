@@ -36,6 +36,7 @@ MATRIX = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MATRIX)
 def test_each_change_of_a_golden_file_alone(name, guarded, against):
     file, old, new, change, base, head, red = MATRIX[name]

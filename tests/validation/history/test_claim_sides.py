@@ -78,6 +78,7 @@ def test_shared_verdicts_are_those_of_judging_everything_twice(edit, two, counte
     ]
 
 
+@pytest.mark.slow
 def test_tables_beside_the_golden_folder_are_there_in_the_base_too(two, git, counted):
     two.write("tables/gpus.csv", "device,INT8 TOP/s\nacme/x1,32.8\n")
     head = 'source: {document: "A list", where: p. 1, grade: read}\nclaims:\n'

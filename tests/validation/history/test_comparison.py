@@ -113,6 +113,7 @@ FACTS = {
 }
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.fixed_dictionaries({}, optional={old: st.sampled_from(new) for old, new in FACTS.items()}))
 def test_what_moved_is_what_predicting_everything_finds(acme, git, drawn):
@@ -134,6 +135,7 @@ def test_what_moved_is_what_predicting_everything_finds(acme, git, drawn):
             assert found.effects[0].alone.moves() == found.moves
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "old", "new"),
     [("process/7nm.yaml", "int8: [0.07 pJ/op", "int8: [7 pJ/op"), (None, "pin_rate: [6.4", "pin_rate: [8")],
@@ -187,6 +189,7 @@ def test_another_verdict_is_said_first(acme, diffed):
     assert power["text"].endswith("of its rated power, cannot sustain → undecided")
 
 
+@pytest.mark.slow
 def test_roofs_that_moved_are_kept_as_they_were_in_the_base(acme, diffed):
     acme.edit(X1, "int8: [4096 MAC", "int8: [2048 MAC")
     (roof,) = diffed(acme)["roofs"]

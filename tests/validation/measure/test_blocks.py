@@ -307,6 +307,7 @@ TOO_LOUD = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("machine", QUIET_ENOUGH.values(), ids=QUIET_ENOUGH)
 def test_five_per_cent_is_found_and_equal_versions_are_not_told_apart(machine):
     assert alarms(machine) <= 0.005
@@ -315,11 +316,13 @@ def test_five_per_cent_is_found_and_equal_versions_are_not_told_apart(machine):
     assert found["faster"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("machine", TOO_LOUD.values(), ids=TOO_LOUD)
 def test_a_machine_that_is_too_loud_leaves_it_undecided_and_raises_no_alarm(machine):
     assert alarms(machine) <= 0.005
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("machine", TOO_LOUD.values(), ids=TOO_LOUD)
 def test_a_slower_version_is_never_called_faster_beyond_the_rate_of_alarms(machine):
     assert rates(machine, slowdown=0.05)["faster"] <= 0.005

@@ -40,6 +40,7 @@ def noisy(sigma: float, count: int = 120, pairs: int = 8, seed: int = 3) -> Bloc
 # ------------------------------------------------------------------------------------------------------- calibration
 
 
+@pytest.mark.slow
 def test_a_quiet_machine_raises_no_alarm_and_finds_five_per_cent():
     found = calibrate(noisy(0.005))
     assert found.holds
@@ -57,6 +58,7 @@ def test_a_loud_machine_says_that_it_finds_nothing():
     assert found.smallest_detected is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cpu_noise", [0.005, 0.02, 0.1, 1.0])
 def test_cpu_times_decide_more_and_raise_no_alarm_beyond_the_aim_however_noisy_they_are(cpu_noise):
     wall, cpu = noisy(0.3), noisy(cpu_noise, seed=4)
@@ -169,6 +171,7 @@ def test_recorded_blocks_in_the_order_in_which_they_came_are_no_worse(name):
     assert wrong.mean() <= FALSE_POSITIVES
 
 
+@pytest.mark.slow
 def test_on_recorded_blocks_of_shared_memory_five_of_six_alone_would_raise_alarms():
     found = recorded("scale of 32 MB")
     cast = votes(found[np.random.default_rng(0).integers(0, len(found), (20_000, BLOCKS))])

@@ -146,6 +146,7 @@ def test_a_graph_is_captured_after_a_warm_up_aside_and_replayed_as_one():
     assert EventClock(cuda).seconds(replay, 10) == pytest.approx(0.04, rel=1e-12, abs=0)
 
 
+@pytest.mark.slow
 def test_what_a_graph_reads_lives_as_long_as_it_is_replayed():
     cuda, weights = FakeCuda(), np.ones(4)
     kept = weakref.ref(weights)

@@ -304,6 +304,7 @@ def test_only_an_average_is_named_as_one(gpu):
     assert gpu(has_energy_counter=False, has_instant=False, capability=(7, 0)).power().name == "nvml power"
 
 
+@pytest.mark.slow
 def test_a_run_that_is_shorter_than_what_a_reading_averages_over_has_no_energy(gpu, fakes):
     clock = fakes.FakeClock()
     device = gpu(has_energy_counter=False, has_instant=False, clock=clock, curve=stepping(fakes, 0.0))

@@ -113,6 +113,7 @@ def test_a_kernel_that_does_not_count_says_nothing(tmp_path):
     assert queued_s(tmp_path) is None
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="processes cannot be held to a core here")
 def test_two_busy_processes_on_one_core_wait_for_each_other():
     before, ours = queued_s(), os.sched_getaffinity(0)

@@ -25,6 +25,7 @@ def test_where_no_openblas_is_loaded_there_is_no_core(tmp_path):
     assert corename(tmp_path / "maps") == corename(tmp_path / "none") == ""
 
 
+@pytest.mark.slow
 def test_what_was_unset_stands_in_the_details(monkeypatch, stand_in):
     monkeypatch.setattr(gemm, "TRIAL_LIMIT_S", 0.001)
     request = Request(precision="fp32", plan=PLAN, search_s=0.02, energy_s=0.0, unset={"OPENBLAS_CORETYPE": "Haswell"})

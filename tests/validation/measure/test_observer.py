@@ -90,6 +90,7 @@ def test_a_device_that_torch_does_not_name_so_is_refused(device):
         observer(device)
 
 
+@pytest.mark.slow
 def test_observers_are_imported_without_any_library_of_a_vendor():
     vendors = {"torch", "pynvml", "amdsmi", "threadpoolctl"}
     code = f"import sys, rooflint_measure.sensors.observer; print(*sorted({vendors} & set(sys.modules)))"

@@ -54,6 +54,7 @@ def found(three):
 ALL = {"acme/x1", "acme/x2", "acme/x3", "acme/die"}
 
 
+@pytest.mark.slow
 def test_a_second_run_finds_nothing_out_and_says_the_same(found):
     first, new = found()
     assert new == ALL == set(first)
@@ -61,10 +62,12 @@ def test_a_second_run_finds_nothing_out_and_says_the_same(found):
     assert (again, new) == (first, set())
 
 
+@pytest.mark.slow
 def test_what_was_not_kept_is_the_same(found):
     assert found("here")[0] == found("there")[0]
 
 
+@pytest.mark.slow
 def test_a_changed_spec_is_asked_again_with_what_depends_on_it_alone(found, three):
     found()
     three.edit(SPEC.format(1), "capacity: [8 GB", "capacity: [16 GB")
@@ -77,6 +80,7 @@ def test_a_changed_spec_is_asked_again_with_what_depends_on_it_alone(found, thre
     assert found()[1] == {"acme/die", "acme/x3"}
 
 
+@pytest.mark.slow
 def test_a_line_more_changes_no_outcome(found, three):
     first, _ = found()
     for name in (SPEC.format(1), "specs/architectures/acme/die.yaml"):
@@ -84,6 +88,7 @@ def test_a_line_more_changes_no_outcome(found, three):
     assert found() == (first, set())
 
 
+@pytest.mark.slow
 def test_what_a_claim_did_not_read_leaves_its_outcomes(three, found):
     found()
     three.edit(SPEC.format(1), "capacity: [8 GB", "capacity: [16 GB")
@@ -95,6 +100,7 @@ def test_what_a_claim_did_not_read_leaves_its_outcomes(three, found):
     assert new.isdisjoint({"units.mac_array.groups", "units.mac_array.clock", "memories.lpddr5.bus"})
 
 
+@pytest.mark.slow
 def test_a_fact_that_is_read_only_in_place_of_another_is_a_dependency(found, three):
     # X3 states the INT8 rate of its die again: only where its own is removed is that of the die read
     own = "    macs_per_clock: {int8: [4096 MAC, brief, p. 2]}\n"
@@ -106,12 +112,14 @@ def test_a_fact_that_is_read_only_in_place_of_another_is_a_dependency(found, thr
     assert first["acme/x3"] != second["acme/x3"]
 
 
+@pytest.mark.slow
 def test_a_changed_golden_file_is_asked_again_with_the_devices_that_it_speaks_of(found, three):
     found()
     three.edit(GOLDEN.format(2), "bandwidth: lpddr5, expect: 102.4 GB/s", "bandwidth: lpddr5, expect: 102.40 GB/s")
     assert found()[1] == {"acme/x2"}
 
 
+@pytest.mark.slow
 def test_an_order_ties_its_devices_together(found, three):
     order = "  - {latency: acme/x1 < acme/x3, refuted: true, workload: {mlp: [64, 64], batch: 1}, compute: int8}\n"
     three.write(GOLDEN.format(1), three.read(GOLDEN.format(1)) + order)
@@ -120,6 +128,7 @@ def test_an_order_ties_its_devices_together(found, three):
     assert found()[1] == {"acme/x1", "acme/die", "acme/x3"}
 
 
+@pytest.mark.slow
 def test_a_value_that_slips_are_taken_from_is_a_dependency(found, three):
     # X2 becomes a sibling of X3 and its figures mutations of X3
     text = three.read(SPEC.format(2)).replace("kind: npu\n", "kind: npu\narchitecture: acme/die\n")
@@ -140,6 +149,7 @@ def changed_module(monkeypatch):
     return change
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [
@@ -159,6 +169,7 @@ def test_a_changed_module_that_judges_finds_everything_out_anew(found, changed_m
     assert found()[1] == ALL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     ["pytest_rooflint.claims.audit", "pytest_rooflint.evidence.build", "rooflint.cli.tdp", "rooflint_report.report"],
@@ -169,12 +180,14 @@ def test_a_changed_module_that_no_claim_here_imports_changes_nothing(found, chan
     assert found()[1] == set()
 
 
+@pytest.mark.slow
 def test_a_module_of_claims_about_memories_is_none_that_rates_rest_on(found, changed_module):
     found()
     changed_module("pytest_rooflint.claims.memory")
     assert found()[1] == ALL - {"acme/die"}
 
 
+@pytest.mark.slow
 def test_the_module_of_a_kind_finds_out_anew_where_that_kind_is_asked(found, three, changed_module):
     bound = "  - {bound: acme/x2, is: memory, workload: {mlp: [64, 64], batch: 1}, compute: int8}\n"
     lines = [line for line in three.read(GOLDEN.format(2)).splitlines(keepends=True) if "bound" not in line]
@@ -188,6 +201,7 @@ def test_the_module_of_a_kind_finds_out_anew_where_that_kind_is_asked(found, thr
     assert found()[1] == {"acme/x2"}
 
 
+@pytest.mark.slow
 def test_other_versions_of_libraries_find_everything_out_anew(found, monkeypatch):
     found()
     plain = modules.version
@@ -195,6 +209,7 @@ def test_other_versions_of_libraries_find_everything_out_anew(found, monkeypatch
     assert found()[1] == ALL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["specs/process/7nm.yaml", "golden/measured/acme/x1/run.json", "specs/silicon.yaml"])
 def test_a_file_that_any_claim_may_read_finds_everything_out_anew(found, three, monkeypatch, name):
     monkeypatch.setattr(engine.world, "problems", lambda suite: [])
@@ -203,6 +218,7 @@ def test_a_file_that_any_claim_may_read_finds_everything_out_anew(found, three, 
     assert found()[1] == ALL
 
 
+@pytest.mark.slow
 def test_an_expired_excuse_is_judged_again(found, three, monkeypatch):
     xfail = "xfail: {reason: counts a spare one, ratio: 4/5, until: 2199-01-01}"
     three.edit(GOLDEN.format(2), "count: core, expect: 4}", f"count: core, expect: 5, {xfail}}}")
@@ -218,6 +234,7 @@ def test_an_expired_excuse_is_judged_again(found, three, monkeypatch):
         found()
 
 
+@pytest.mark.slow
 def test_of_a_changed_sibling_only_the_new_mutants_are_found_out(found, three):
     # X2 becomes a sibling of X3; its TDP is a mutation of that of X3
     text = three.read(SPEC.format(2)).replace("kind: npu\n", "kind: npu\narchitecture: acme/die\n")
@@ -232,6 +249,7 @@ def test_of_a_changed_sibling_only_the_new_mutants_are_found_out(found, three):
     assert 0 < len(new) < len(group.mutants) / 10
 
 
+@pytest.mark.slow
 def test_the_store_is_none_of_gits_business(found, three):
     found()
     assert three.read(".rooflint/.gitignore") == "*\n"
@@ -249,6 +267,7 @@ def test_a_file_that_is_none_of_ours_is_found_out_anew(found, three, text):
     assert again == first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", ["", "{", "[]", "{}", '{"places": [], "names": [], "claims": {"a": 3}}', '{"claims": 3}']
 )
@@ -260,6 +279,7 @@ def test_verdicts_that_something_else_wrote_are_judged_anew(found, three, text):
     assert json.loads(three.read(".rooflint/claims.json")) == json.loads(kept)
 
 
+@pytest.mark.slow
 def test_imports_that_something_else_kept_are_read_anew(found, three):
     first, _ = found()
     for text in ("", "[]", '{"a": 3}', '{"a": [3]}'):
@@ -283,6 +303,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(found):
     assert result == found("elsewhere")[0]
 
 
+@pytest.mark.slow
 def test_progress_counts_every_mutant_once_known_or_not(found):
     first, second = [], []
     result, _ = found(progress=first.append)
@@ -305,12 +326,14 @@ def outcomes_of(suite, **options):
     return run(baseline, all_groups, range(len(all_groups)), **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("few", [0, 10**6])
 def test_two_processes_find_what_one_finds(three, monkeypatch, few):
     monkeypatch.setattr(engine, "FEW", few)
     assert outcomes_of(three.suite(), workers=Workers(2)) == outcomes_of(three.suite())
 
 
+@pytest.mark.slow
 def test_a_shard_is_judged_by_a_suite_that_the_worker_reads(three, monkeypatch):
     sent = []
     monkeypatch.setattr(engine, "FEW", 0)
@@ -339,6 +362,7 @@ def test_a_worker_with_other_files_is_told_apart(three):
         engine.judge_shard(replace(shard, golden_roots=(Path("/nowhere"),)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [GOLDEN.format(1), SPEC.format(1), "golden/measured/acme/x1/run.json"])
 def test_the_digest_of_a_suite_changes_with_each_of_its_files(three, name):
     before = engine.suite_digest(three.suite())

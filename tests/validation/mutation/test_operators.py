@@ -178,6 +178,7 @@ def message(shelf):
 FP16, CLOCK, GROUPS = "units.core.macs_per_clock.fp16", "units.core.clock", "units.core.groups"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "path", "values"),
     [

@@ -228,6 +228,7 @@ def driver_name(device):
 GPUS = [device for device in Registry.of(()).readable() if device.kind == "gpu"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", GPUS, ids=lambda device: device.id)
 def test_the_drivers_name_with_its_memory_identifies_every_registered_gpu(device):
     capacity = next(memory.capacity_bytes for memory in device.memories.values() if "capacity" in memory.facts)

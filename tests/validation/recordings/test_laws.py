@@ -83,6 +83,7 @@ def test_only_the_precision_that_is_asked_for_is_looked_at(bench, make):
 REGISTRY = Registry()
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(share=st.floats(0.01, 100), disturbed=st.integers(0, 5))
 def test_above_the_peak_is_red_however_disturbed_and_below_it_never(make, share, disturbed):

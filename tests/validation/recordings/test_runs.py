@@ -41,11 +41,13 @@ def libraries(monkeypatch):
     return have
 
 
+@pytest.mark.slow
 def test_a_library_that_converts_leaves_the_reference_to_one_that_does_not(libraries):
     libraries("fp32 mkl", "bf16 onednn", "bf16 mkl")
     assert runs.reference(runs.Request(seconds=0.1), "bf16").subject.library == "mkl"
 
 
+@pytest.mark.slow
 def test_a_library_that_does_not_run_costs_no_other_its_reference(libraries):
     libraries("fp32 broken", "fp32 mkl")
     assert runs.reference(runs.Request(seconds=0.1), "fp32").subject.library == "mkl"

@@ -21,6 +21,7 @@ def test_a_patch_of_files_with_spaces_and_windows_lines_applies(tiny, git):
     assert after == text.replace("99.4 GB/s", "102 GB/s").replace("\n", "\r\n")
 
 
+@pytest.mark.slow
 def test_a_file_without_a_last_newline_stays_without_one(tiny, mend):
     claim = "  - {bandwidth: lpddr5, expect: 102.4 GB/s}\n"
     tiny.write(GOLDEN, tiny.read(GOLDEN).replace(claim, "") + claim.replace("102.4", "99.4").rstrip("\n"))
@@ -65,6 +66,7 @@ def test_a_green_run_writes_nothing_and_says_so(tiny):
     assert not (tiny.root / PATCH).exists()
 
 
+@pytest.mark.slow
 def test_the_patch_of_an_earlier_run_does_not_outlive_its_reason(tiny):
     tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
     tiny.run("--rooflint-propose")
@@ -74,6 +76,7 @@ def test_the_patch_of_an_earlier_run_does_not_outlive_its_reason(tiny):
     assert not (tiny.root / PATCH).exists()
 
 
+@pytest.mark.slow
 def test_a_file_that_is_no_patch_of_ours_is_neither_removed_nor_replaced(tiny):
     tiny.write("own.patch", "mine\n")
     tiny.run("--rooflint-propose=own.patch")
@@ -196,6 +199,7 @@ def test_what_a_fact_mends_is_not_mended_in_the_golden_file_too(tiny):
     assert GOLDEN not in re.findall(r"^--- a/(\S+)", tiny.read(PATCH), re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_specs_and_golden_files_are_mended_in_one_patch(tiny, mend):
     tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
     tiny.edit(GOLDEN, "expect: 102.4 GB/s}", "expect: 99.4 GB/s}")

@@ -24,6 +24,7 @@ def test_a_repair_of_a_spec_changes_one_value_of_one_line(tiny, mend, changed):
     assert changed(patch) == [f"-{old}", f"+{old.replace('2048', '4096')}"]
 
 
+@pytest.mark.slow
 def test_several_reds_of_one_fact_are_one_hunk_that_names_them_all(tiny, mend):
     tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
     _, patch, _ = mend()
@@ -39,6 +40,7 @@ def test_several_reds_of_one_fact_are_one_hunk_that_names_them_all(tiny, mend):
     ]
 
 
+@pytest.mark.slow
 def test_two_slips_in_two_facts_are_two_hunks_for_one_file(tiny, mend):
     tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
     tiny.edit(SPEC, "bus: [128 bit", "bus: [32 bit")
@@ -48,6 +50,7 @@ def test_two_slips_in_two_facts_are_two_hunks_for_one_file(tiny, mend):
     assert "bus: [128 bit" in tiny.read(SPEC) and "int8: [4096 MAC" in tiny.read(SPEC)
 
 
+@pytest.mark.slow
 def test_a_fact_of_an_operating_point_is_mended_where_it_stands(tiny, mend, changed):
     tiny.edit(SPEC, "tdp: [7 W, brief, p. 4]", "units.mac_array.groups: [8, brief, p. 4]")
     _, patch, second = mend()
@@ -87,6 +90,7 @@ def test_of_repairs_that_do_the_same_one_is_proposed_and_the_others_are_named(ti
     )
 
 
+@pytest.mark.slow
 def test_a_shared_architecture_is_mended_in_its_own_file(tiny, mend):
     rates = "    macs_per_clock: {int8: [4096 MAC, brief, p. 2], fp16: [1024 MAC, brief, p. 2]}\n"
     tiny.edit(SPEC, rates, "")
@@ -169,6 +173,7 @@ def test_where_one_claim_stands_against_one_fact_both_sides_are_named(tiny, mend
     assert f"#    instead of this one: {GOLDEN}:13 expect 20.0 W → 15.0 W\n" in patch
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("claim", "wanted"),
     [

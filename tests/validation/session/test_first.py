@@ -38,6 +38,7 @@ def answer(text):
     return found[1] if found else ""
 
 
+@pytest.mark.slow
 def test_the_first_run_and_one_without_a_change_judge_nothing_first(run):
     for _ in range(2):
         text, outcomes, _ = run()
@@ -45,6 +46,7 @@ def test_the_first_run_and_one_without_a_change_judge_nothing_first(run):
         assert outcomes == {"passed": 10}
 
 
+@pytest.mark.slow
 def test_claims_on_a_changed_device_are_judged_first_and_all_are_judged_then(run, tiny):
     run()
     tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
@@ -57,12 +59,14 @@ def test_claims_on_a_changed_device_are_judged_first_and_all_are_judged_then(run
     assert (text.count("expected  "), text.count("FAILURES")) == (1, 0)  # told once, for all four
 
 
+@pytest.mark.slow
 def test_with_verbose_what_was_told_first_is_told_again(run, tiny):
     run()
     tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
     assert run("-v")[0].count("expected  ") == 1 + 4
 
 
+@pytest.mark.slow
 def test_a_spec_that_can_no_longer_be_read_is_said_once_with_what_rests_on_it(run, tiny):
     run()
     tiny.edit(SPEC, "tdp: [15 W, brief, p. 1]", "tdp: 15 W")
@@ -74,6 +78,7 @@ def test_a_spec_that_can_no_longer_be_read_is_said_once_with_what_rests_on_it(ru
     assert "also fails" not in head
 
 
+@pytest.mark.slow
 def test_a_changed_golden_file_is_judged_first_with_its_new_claims(run, tiny):
     run()
     tiny.write("golden/t4.yaml", T4 + "  - {capacity: gddr6, expect: 16 GB}\n")
@@ -108,6 +113,7 @@ def test_a_failing_claim_is_printed_in_full(run, tiny):
     assert "rerun     pytest golden/t4.yaml::tdp-rated" in head
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"files": 3}', '{"files": {}, "claims": [1]}', "\x00"])
 def test_whatever_stands_in_the_store_the_run_is_the_same_and_keeps_its_own(run, tiny, text):
     tiny.write(STORE, text)
@@ -118,6 +124,7 @@ def test_whatever_stands_in_the_store_the_run_is_the_same_and_keeps_its_own(run,
     assert answer(run()[0]) == "8 pass"
 
 
+@pytest.mark.slow
 def test_what_an_old_store_names_and_is_gone_is_left_out(run, tiny):
     run()
     (tiny.root / "golden/t4.yaml").unlink()
@@ -127,6 +134,7 @@ def test_what_an_old_store_names_and_is_gone_is_left_out(run, tiny):
     assert (outcomes, status) == ({"passed": 8}, 0)
 
 
+@pytest.mark.slow
 def test_a_run_of_some_claims_judges_nothing_first_and_keeps_nothing(run, tiny):
     run()
     tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
@@ -210,6 +218,7 @@ def changed(tiny):
     return judged
 
 
+@pytest.mark.slow
 def test_without_a_kept_run_all_claims_are_judged(changed):
     status, text = changed()
     assert status == 0
@@ -217,6 +226,7 @@ def test_without_a_kept_run_all_claims_are_judged(changed):
     assert "10 passed" in text
 
 
+@pytest.mark.slow
 def test_alone_only_what_depends_on_changes_is_judged_and_fails_the_command(changed, tiny):
     changed()
     assert changed() == (0, "nothing changed since the last run\n")
@@ -229,6 +239,7 @@ def test_alone_only_what_depends_on_changes_is_judged_and_fails_the_command(chan
     assert changed() == (0, "nothing changed since the last run\n")
 
 
+@pytest.mark.slow
 def test_a_file_that_cannot_be_read_fails_the_command(changed, tiny):
     changed()
     tiny.write("golden/t4.yaml", "claims: [\n")
@@ -237,6 +248,7 @@ def test_a_file_that_cannot_be_read_fails_the_command(changed, tiny):
     assert "\ngolden/t4.yaml:2  is not YAML" in text
 
 
+@pytest.mark.slow
 def test_claims_for_which_there_is_no_time_are_counted(changed, tiny, monkeypatch):
     changed()
     tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
@@ -247,12 +259,14 @@ def test_claims_for_which_there_is_no_time_are_counted(changed, tiny, monkeypatc
     assert lines[-1] == "what depends on it: no claims; 8 slower claims left to a full run"
 
 
+@pytest.mark.slow
 def test_other_options_are_refused_beside_it(changed):
     status, text = changed("--report", "-k", "int8")
     assert status == 2
     assert "--changed judges claims and writes nothing; remove --report, -k, int8" in text
 
 
+@pytest.mark.slow
 def test_a_run_in_another_environment_with_the_same_shipped_specs_is_known(
     changed, tiny, monkeypatch, tmp_path_factory
 ):

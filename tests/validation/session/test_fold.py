@@ -21,6 +21,7 @@ def halved(tiny):
     return tiny
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [(), ("-q",), ("-n", "2"), ("-p", "no:cacheprovider")])
 def test_one_wrong_fact_is_one_block_and_a_line_for_each_claim_and_the_repair_comes_last(halved, red, options):
     result = halved.run(*options)
@@ -71,6 +72,7 @@ def test_a_broken_spec_is_one_failure_and_the_claims_on_it_are_not_judged(tiny, 
     assert (blocks(text), "claims that rest on it are not judged" in text) == (0, True)
 
 
+@pytest.mark.slow
 def test_a_broken_spec_is_one_failure_of_all_workers_of_xdist(tiny):
     # three workers share nine items; which one comes first differs, and the closed world repeats the problem or fails
     tiny.edit(SPEC, "tdp: [15 W, brief, p. 1]", "tdp: 15 W")
@@ -88,6 +90,7 @@ def test_a_broken_spec_is_one_failure_of_all_workers_of_xdist(tiny):
     assert tiny.read("j.xml").count("<failure") == 1
 
 
+@pytest.mark.slow
 def test_another_problem_of_the_closed_world_is_a_failure_of_its_own(tiny):
     tiny.edit(SPEC, "tdp: [15 W, brief, p. 1]", "tdp: 15 W")
     tiny.write("specs/hardware/acme/x2.yaml", tiny.read(SPEC).replace("tdp: 15 W", "tdp: [15 W, brief, p. 1]"))
@@ -97,6 +100,7 @@ def test_another_problem_of_the_closed_world_is_a_failure_of_its_own(tiny):
         assert "FAILED golden::closed-world" in result.stdout.str()
 
 
+@pytest.mark.slow
 def test_each_claim_fails_alone_for_a_broken_spec(tiny):
     tiny.edit(SPEC, "tdp: [15 W, brief, p. 1]", "tdp: 15 W")
     for name in ("bandwidth-lpddr5", "peak-mac_array-fp16"):

@@ -68,6 +68,7 @@ def test_the_last_attempt_counts(guard):
     assert (guard.problems, list(guard.sentences())) == ([], [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "xdist"])
 def test_reruns_count_a_failing_claim_once(halved, workers):
     pytest.importorskip("pytest_rerunfailures")
@@ -111,6 +112,7 @@ SAYS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hook", [DROPS, DESELECTS, WITHHOLDS, REMOVES], ids=["drop", "deselect", "withhold", "remove"])
 def test_claims_that_a_conftest_drops_fail_the_run(halved, hook):
     halved.write("conftest.py", hook)
@@ -120,6 +122,7 @@ def test_claims_that_a_conftest_drops_fail_the_run(halved, hook):
     assert SAYS in result.stdout.str()
 
 
+@pytest.mark.slow
 def test_claims_that_a_conftest_drops_in_workers_fail_the_run(halved):
     halved.write("conftest.py", DROPS)
     result = halved.run("-n", "2")
@@ -143,6 +146,7 @@ def test_a_dropped_closed_world_fails_the_run(tiny):
     assert "golden::closed-world" in result.stdout.str()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "selection",
     [
@@ -167,6 +171,7 @@ def test_a_run_that_stops_at_the_first_failure_is_not_told_of_the_others(halved)
     assert "not judged" not in halved.run("-x").stdout.str()
 
 
+@pytest.mark.slow
 def test_failures_alone_may_be_run_again(halved):
     # 4 of 8 claims fail; they are run again, the 4 others and the closed world are not
     halved.run()
@@ -175,6 +180,7 @@ def test_failures_alone_may_be_run_again(halved):
     assert "deselected: 5 of 9 items of the golden suite; this is not a full check" in printed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "xdist"])
 def test_a_selection_is_counted_and_is_not_a_full_check(tiny, workers):
     # 8 claims and the closed world; 2 claims name fp16

@@ -4,6 +4,8 @@ import json
 import re
 from xml.etree import ElementTree
 
+import pytest
+
 # ---- in a run
 
 
@@ -31,6 +33,7 @@ def annotated(result):
     return [line for line in result.outlines if line.startswith("::error")]
 
 
+@pytest.mark.slow
 def test_a_cause_is_annotated_once_at_its_line_on_github(halved, monkeypatch):
     assert annotated(halved.run()) == []
     monkeypatch.setenv("GITHUB_ACTIONS", "true")

@@ -25,6 +25,7 @@ OF_INT8 = {IDS[0], IDS[1], IDS[4], IDS[6]}
 # ---- items
 
 
+@pytest.mark.slow
 def test_a_second_run_reads_what_the_first_one_parsed_and_says_the_same(tiny, red):
     counts = [tiny.run().parseoutcomes()]
     kept = tiny.root / ".pytest_cache/d/rooflint"
@@ -55,6 +56,7 @@ def pytest_unconfigure():
 """
 
 
+@pytest.mark.slow
 def test_claims_are_kept_from_the_garbage_collector_until_the_run_ends(tiny):
     before = gc.get_threshold()
     tiny.write("conftest.py", FREEZING)
@@ -78,6 +80,7 @@ def test_a_red_claim_prints_its_verdict_and_no_traceback(halved):
     assert "Traceback" not in text and "judge.py" not in text and "items.py" not in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("id", IDS)
 def test_a_claim_is_rerun_by_its_id_alone(tiny, id):
     result = tiny.run(f"golden/x1.yaml::{id}")
@@ -96,6 +99,7 @@ def test_the_printed_rerun_line_runs_just_that_claim_again(halved, red):
         assert red(again) == {arguments[0].partition("::")[2]}
 
 
+@pytest.mark.slow
 def test_the_rerun_line_of_a_file_with_a_space_in_its_name_works_in_a_shell(halved):
     halved.write("golden/my chip.yaml", halved.read("golden/x1.yaml").replace("product page", "brochure"))
     lines = re.findall(r"^  rerun +(pytest .*my chip.*)$", halved.run().stdout.str(), re.MULTILINE)
@@ -150,6 +154,7 @@ def test_the_first_red_stops_a_run_that_asks_for_it(halved):
     assert "stopping after 1 failures" in result.stdout.str()
 
 
+@pytest.mark.slow
 def test_what_was_red_is_run_again_and_alone(halved, red):
     halved.run()
     again = halved.run("--lf")
@@ -169,6 +174,7 @@ def test_an_open_world_is_run_again_too(tiny, red):
     assert red(again) == {"closed-world"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "selection",
     [["golden/x1.yaml::count-core"], ["golden/x1.yaml"], ["-k", "count-core"], ["golden", "-k", "count-core"]],
@@ -209,6 +215,7 @@ def test_a_broken_file_can_be_run_by_itself(tiny):
     tiny.run("golden/broken.yaml::readable").assert_outcomes(failed=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", [b"\xff\xfe", b"", b"a: &x 1\nb: *x\n", b"- 1\n", b"\x00"])
 def test_a_file_that_is_no_text_or_no_golden_file_is_one_red_item(tiny, red, content):
     (tiny.root / "golden/odd.yaml").write_bytes(content)
@@ -217,6 +224,7 @@ def test_a_file_that_is_no_text_or_no_golden_file_is_one_red_item(tiny, red, con
     assert "INTERNALERROR" not in result.stdout.str()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "ids", "says"),
     [
@@ -257,6 +265,7 @@ def test_the_same_claim_in_two_files_is_red(tiny, red):
     assert "golden/y.yaml:10  'count-core' of acme/x1 is claimed twice" in result.stdout.str()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [[], ["golden"], ["."], ["golden", "--strict-markers"]])
 def test_an_empty_golden_folder_is_red(tiny, red, arguments):
     (tiny.root / "golden/x1.yaml").unlink()

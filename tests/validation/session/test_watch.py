@@ -228,6 +228,7 @@ def test_after_every_edit_the_verdicts_are_those_from_scratch(house, seed):
         assert set(state.problems) == set(scratch.problems)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_files_that_come_and_go_leave_the_verdicts_of_scratch(house, seed):
     chance = random.Random(seed)

@@ -102,6 +102,7 @@ def acme_kind(tmp_path, monkeypatch):
     return written
 
 
+@pytest.mark.slow
 def test_a_package_that_another_package_s_kind_imports_is_known_by_its_files(acme_kind):
     found = acme_kind("x = 1\n")
     everything = found.everything()

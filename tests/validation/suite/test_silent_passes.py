@@ -74,6 +74,7 @@ def energy(tiny, monkeypatch):
 # ---- small numbers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("obtained", "expect", "ratio"),
     [
@@ -141,6 +142,7 @@ def test_an_operating_point_that_vanished(tiny, red):
 # ---- prefixes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "old", "new", "id", "says"),
     [
@@ -156,6 +158,7 @@ def test_a_slipped_prefix(tiny, red, file, old, new, id, says):
     red({id}, says)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
@@ -194,6 +197,7 @@ def test_no_number_in_a_spec(tiny, red, number):
     red({IDS[0]}, f"want a finite number, found {number}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("expect", "says"),
     [
@@ -220,6 +224,7 @@ def test_an_expectation_that_is_no_figure_or_forgives_everything(tiny, red, expe
 # ---- nothing there
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -252,6 +257,7 @@ def test_a_key_that_is_written_twice_of_which_a_dictionary_keeps_the_last(tiny, 
     red({"readable"}, "'expect' is written twice")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["x2.ymal", "x2.yaml.bak", "x2.YAML", "x2.json", "x2.txt", "x2"])
 def test_a_golden_file_with_a_suffix_that_nobody_reads(tiny, red, name):
     tiny.write(f"golden/{name}", tiny.read(GOLDEN).replace("expect: 4", "expect: 5"))
@@ -359,6 +365,7 @@ def test_a_kind_that_breaks_is_red_and_its_claim_does_not_vanish_from_the_eviden
     assert (problem["file"], problem["line"]) == ("golden/energy.yaml", 4)
 
 
+@pytest.mark.slow
 def test_a_kind_that_breaks_does_not_stop_what_is_tried_for_others(tiny, energy):
     energy(ZeroDivisionError("division by zero"))
     tiny.write("golden/energy.yaml", f"{HEAD}  - {{energy: one MAC, expect: 0.80 pJ}}\n")

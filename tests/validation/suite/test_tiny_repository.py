@@ -36,6 +36,7 @@ def claims():
     return len(re.findall(r"^  - \{", text, re.MULTILINE))
 
 
+@pytest.mark.slow
 def test_plain_pytest_judges_their_claims_against_their_specs(theirs):
     folder, run = theirs
     result = run("pytest", *QUICK)
@@ -45,6 +46,7 @@ def test_plain_pytest_judges_their_claims_against_their_specs(theirs):
     assert not list(folder.rglob("*.py"))  # they need no line of Python
 
 
+@pytest.mark.slow
 def test_one_wrong_number_of_theirs_is_red_with_their_file_and_line(theirs):
     folder, run = theirs
     spec = folder / "specs/hardware/acme/x1.yaml"
@@ -83,6 +85,7 @@ def test_their_claims_may_speak_of_shipped_devices_and_workloads(theirs):
     assert result.returncode == 0, result.stdout
 
 
+@pytest.mark.slow
 def test_without_the_option_it_collects_nothing_and_imports_next_to_nothing(theirs):
     folder, run = theirs
     (folder / "pyproject.toml").write_text("[tool.pytest.ini_options]\n", encoding="utf-8")
@@ -96,6 +99,7 @@ def test_without_the_option_it_collects_nothing_and_imports_next_to_nothing(thei
     assert imported.split() == ["pytest_rooflint", "pytest_rooflint.plugin"]
 
 
+@pytest.mark.slow
 def test_with_the_option_it_wakes_and_still_imports_no_torch(theirs):
     folder, run = theirs
     (folder / "conftest.py").write_text(PEEK, encoding="utf-8")
@@ -104,6 +108,7 @@ def test_with_the_option_it_wakes_and_still_imports_no_torch(theirs):
     assert not {"torch", "rooflint_report"} & set(imported.split())
 
 
+@pytest.mark.slow
 def test_without_the_option_golden_folders_are_not_even_looked_at(theirs):
     folder, run = theirs
     (folder / "pyproject.toml").unlink()
