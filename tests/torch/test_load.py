@@ -38,6 +38,7 @@ def test_what_is_kept_is_what_was_captured(tmp_path):
     assert kept.name.startswith("torchvision-alexnet-")
 
 
+@pytest.mark.slow
 def test_a_users_module_is_imported_only_where_nothing_of_it_is_kept(tmp_path):
     (tmp_path / "nets.py").write_text(NETS, encoding="utf-8")
     (tmp_path / "layers.py").write_text(LAYERS, encoding="utf-8")

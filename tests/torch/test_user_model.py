@@ -293,6 +293,7 @@ def made():
 """
 
 
+@pytest.mark.slow
 def test_a_factory_may_import_transformers_where_torchvision_is_beside_another_build_of_torch(tmp_path):
     (tmp_path / "own.py").write_text(OF_TRANSFORMERS, encoding="utf-8")
     code = """
