@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from rooflint.base import parsed
+from rooflint.base.memo import memoised
 from rooflint.base.units import JOULES, OPS_PER_S, SECONDS, format_number, format_quantity
 from rooflint.hardware import registry
 from rooflint.hardware.device import Hardware
@@ -89,7 +90,7 @@ def pytest_collection_finish() -> None:
 def share_shipped_files() -> None:
     """From now on registries share what one of them read of the shipped files, not what they work out from that."""
     shipped = Registry()
-    ids_below, architecture, load = registry._ids_below, Registry.architecture, Registry._load
+    ids_below, read_architecture, load = registry._ids_below, Registry.architecture, Registry._load
     shipped_ids = cache(ids_below)
 
     def shared_ids(folder: Path) -> dict[str, Path]:
@@ -98,11 +99,12 @@ def share_shipped_files() -> None:
     def is_shipped(self: Registry, file: Path | None, files: Mapping[str, Path], name: str) -> bool:
         return type(self) is Registry and self is not shipped and file == files.get(name) and file not in self.texts
 
-    def shared_architecture(self: Registry, name: str) -> Architecture:
+    @memoised
+    def architecture(self: Registry, name: str) -> Architecture:
         file = self.architecture_files.get(name)
         if file and is_shipped(self, file, shipped.architecture_files, name):
             return shipped.architecture(name)
-        return architecture(self, name)
+        return read_architecture(self, name)
 
     def shared_device(self: Registry, device: str, file: Path) -> Hardware:
         if is_shipped(self, file, shipped.files, device):
@@ -113,7 +115,7 @@ def share_shipped_files() -> None:
         return load(self, device, file)
 
     registry._ids_below = shared_ids
-    Registry.architecture = shared_architecture
+    Registry.architecture = architecture
     Registry._load = shared_device
 
 

@@ -61,6 +61,8 @@ class Store:
     """What the outcomes of each fact's mutants rest on, by subject."""
     _judged_keys: dict[Name, list[str]] = field(default_factory=dict, repr=False)
     """Keys of the outcomes of each fact's mutants, by subject."""
+    _scored: dict[Name, tuple[FileScore, list[Any]]] = field(default_factory=dict, repr=False)
+    """Kept scores that hold, with their rows as they were kept, by subject."""
     _digests: dict[Path, str] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
@@ -148,12 +150,7 @@ class Store:
     def _code(self) -> Mapping[str, str]:
         """Digests of the modules that judge claims, by kind."""
         homes = {name: kinds.home(name) for name in kinds.names()}
-        own = (
-            judge.__name__,
-            dependencies.__name__,
-            baseline.__name__,
-            __name__,
-        )  # what judges, and makes what is kept
+        own = (judge.__name__, dependencies.__name__, baseline.__name__, __name__)  # judge, and make what is kept
         return {name: self.modules.digest(home, *own) for name, home in homes.items()}
 
     @cached_property
@@ -272,28 +269,31 @@ class Store:
     def scores(self, baseline: Baseline) -> dict[Name, FileScore]:
         """The kept scores of files by their subjects; only those that hold for the mutants and verdicts of now."""
         try:
-            rows = json.loads(store.kept(self.folder / SCORES))
-            kept = {(section, name): (key, rests, row) for section, name, key, rests, row in rows}
+            kept = {(section, name): rest for section, name, *rest in json.loads(store.kept(self.folder / SCORES))}
         except (ValueError, TypeError, RecursionError):
             return {}
         found = {}
         for subject in self.subjects:
-            key, rests, row = kept.get(subject.key, ("", {}, None))
-            bases = _bases(rests, len(subject.facts))
-            if row and key == self._score_key(subject, bases, baseline):
-                with suppress(ValueError):
+            with suppress(ValueError):
+                key, rests, row = kept.get(subject.key, ("", {}, None))
+                bases = _bases(rests, len(subject.facts))
+                if row and key == self._score_key(subject, bases, baseline):
                     found[subject.key] = FileScore.model_validate(row)
                     self._bases[subject.key] = bases
+                    self._scored[subject.key] = found[subject.key], [key, rests, row]
         return found
 
     def put_scores(self, scores: Mapping[Name, FileScore], baseline: Baseline) -> None:
         """Keep the scores of files. Raises StoreError where the folder cannot be written."""
         rows = []
         for subject in self.subjects:
-            if subject.key in scores:
-                bases = self._bases_of(subject)
-                key, score = self._score_key(subject, bases, baseline), scores[subject.key]
-                rows.append([*subject.key, key, _bases_as_json(bases), score.model_dump(by_alias=True)])
+            if score := scores.get(subject.key):
+                same, row = self._scored.get(subject.key, (None, []))
+                if score is not same:
+                    bases = self._bases_of(subject)
+                    key = self._score_key(subject, bases, baseline)
+                    row = [key, _bases_as_json(bases), score.model_dump(by_alias=True)]
+                rows.append([*subject.key, *row])
         self._keep(SCORES, json.dumps(rows, ensure_ascii=False, separators=(",", ":")))
 
     def _score_key(self, subject: Subject, bases: Sequence[Basis], baseline: Baseline) -> str:
