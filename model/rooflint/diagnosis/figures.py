@@ -29,6 +29,11 @@ QUANTITIES: dict[str, units.Dimension] = {
     "rate": units.OPS,
 }
 
+SHARES, RATE = ("mfu", "hfu"), "achieved"
+"""What tables of training runs print: shares of the peak, and the rate of a device."""
+TRAINING = (*SHARES, RATE, "tokens", "network", "length")
+"""The same and what it follows from: tokens a second, the network, the tokens of a sequence."""
+
 #: Circuits that multiply whole matrices; the others are lanes of scalars.
 MATRIX_CIRCUITS = frozenset({"tensor_core", "systolic_mac", "domain_flow"})
 
@@ -315,6 +320,11 @@ ERRORS = {
     "direction counted twice": "a rate of both directions is doubled again",
     "data rate": "the double in double data rate is missing, or applied twice",
     "power of two": "off by a power of two that no known figure explains",
+    "recomputation counted": "8 N for 6 N: what runs again in the backward pass is counted, which makes it HFU",
+    "recomputation left out": "what runs again is left out, which makes it MFU",
+    "forward alone": "2 N for 6 N: a forward pass alone is counted",
+    "all experts": "the parameters of all experts are counted, where a token meets a few",
+    "above the peak": "a share of the peak above 100 %",
     "digits": "digits are exchanged or mistyped",
 }
 

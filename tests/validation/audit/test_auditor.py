@@ -308,6 +308,7 @@ RARE = {
     *("dense for sparse", "another mode", "another count", "platform total"),
     *("op counted twice", "decimal point", "power of two", "halved twice", "peak for bandwidth"),
     *("one direction", "direction counted twice"),
+    *("recomputation counted", "recomputation left out", "forward alone", "all experts", "above the peak"),
 }
 
 

@@ -2,6 +2,9 @@
 
 import pytest
 
+from pytest_rooflint.golden import read
+from pytest_rooflint.suite.judge import judge
+
 LLAMA = "mfu: llama-3.1-8b, precision: fp16, length: 4096, tokens_per_s: 100"
 PEAK = 14.7456e12  # 8 × 2 mac_array × 512 MAC × 2 × 900 MHz
 N, ATTENTION = 8_030_261_248, 12 * 32 * 4096 * 4096
@@ -98,3 +101,14 @@ def test_a_claim_that_cannot_be_computed_is_refused(refusal, claim, words):
 def test_an_unknown_network_is_told_with_the_nearest(one):
     verdict = one("mfu: llama-3.1-9b, precision: fp16, length: 8, tokens_per_s: 8, expect: 10 %")
     assert verdict.reason.startswith("unknown network 'llama-3.1-9b'; did you mean llama-3.1-8b")
+
+
+def test_a_claim_divides_by_the_peak_of_all_units_that_work_together(tmp_path, shipped_suite):
+    # a KPU computes in BF16 on two kinds of tiles side by side: 149.0944 + 18.2784 TFLOP/s; 16.73728 are a tenth of it
+    file = tmp_path / "kpu.yaml"
+    file.write_text(
+        "hardware: stillwater/kpu-t256\nsource: {document: Somebody, where: p. 1, grade: read}\n"
+        "claims:\n  - {mfu: any, rate: 16.73728 TFLOP/s, expect: 10.00 %}\n"
+    )
+    (claim,) = read.load(file).claims
+    assert judge(claim, "", shipped_suite).outcome == "pass"

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from textwrap import shorten
 
+from pytest_rooflint.audit import training
 from pytest_rooflint.audit.account import Finding
 from pytest_rooflint.audit.cells import (
     BASE,
@@ -43,7 +44,7 @@ from pytest_rooflint.audit.tables import PYTHON, read
 from pytest_rooflint.audit.unlabelled import presumed
 from rooflint.base.errors import refuse
 from rooflint.base.precision import PRECISIONS
-from rooflint.diagnosis.figures import COARSE, FLOOR, QUANTITIES, Explanation, Figure, Printed
+from rooflint.diagnosis.figures import COARSE, FLOOR, QUANTITIES, RATE, SHARES, Explanation, Figure, Printed
 from rooflint.diagnosis.identify import Identifier
 from rooflint.diagnosis.labels import Asked
 from rooflint.hardware.names import Meaning, Names, names_of
@@ -91,7 +92,7 @@ class Auditor:
         """
         rows = read(file, self._is_device)
         names = list(dict.fromkeys(name for row in rows for name in row))
-        known = columns(names, self.mapping, self._counted)
+        known = columns(names, {**training.guessed(names, rows, self.registry.roots), **self.mapping}, self._counted)
         self._refuse_unusable(known, names, file)
         meant = commas(
             row[name].text for row in rows for name, one in known.items() if one.role in QUANTITIES and name in row
@@ -106,7 +107,8 @@ class Auditor:
         others = [one for one in read_off if isinstance(one, Finding)]
         ignored = _ignored([name for name in names if name not in known and name not in self.mapping], rows, file)
         judged = of_something_else(table_wide(self._judged(list(once.values()), file), self._has_sparse))
-        findings = [*judged, *others, *ignored]
+        runs = training.findings(rows, known, file, self.identifier, self.names)
+        findings = [*judged, *runs, *others, *ignored]
         return sorted(findings, key=lambda one: (one.line, names.index(one.column)))
 
     def _has_sparse(self, finding: Finding) -> bool:
@@ -132,7 +134,7 @@ class Auditor:
         roles = {column.role for column in known.values()}
         if "device" not in roles:
             raise refuse(file, 1, f"no column names a device; name it with --map COLUMN=device (columns: {having})")
-        if not roles & set(QUANTITIES):
+        if not roles & {*QUANTITIES, *SHARES, RATE}:
             wish = "name it with --map 'COLUMN=peak bf16'"
             raise refuse(file, 1, f"no column holds a figure; {wish} (columns: {having})")
 

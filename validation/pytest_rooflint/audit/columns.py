@@ -9,9 +9,9 @@ from typing import Literal
 from rooflint.base.errors import RooflintError
 from rooflint.base.precision import PRECISIONS
 from rooflint.base.units import UnitError, parse_unit
-from rooflint.diagnosis.figures import QUANTITIES
+from rooflint.diagnosis.figures import QUANTITIES, RATE, TRAINING
 
-ROLES = ("device", "number", "precision", "sparsity", "unit", "ignore", *QUANTITIES)
+ROLES = ("device", "number", "precision", "sparsity", "unit", "ignore", *QUANTITIES, *TRAINING)
 
 #: Spellings of precisions, lower case without punctuation.
 PRECISION_WORDS = {
@@ -289,7 +289,7 @@ def _said(column: Column, word: str, text: str, counted: Set[str]) -> Column:
         wish = "a precision or a unit such as bf16 or TFLOP/s"
         wish = "a group or unit that specs have, such as SM or cuda_core" if column.role == "count" else wish
         raise ColumnError(f"--map {column.name}={text}: want {wish}, found '{word}'") from None
-    if column.role not in QUANTITIES or parse_unit(unit)[1] != QUANTITIES[column.role]:
+    if parse_unit(unit)[1] != {**QUANTITIES, RATE: QUANTITIES["peak"]}.get(column.role):
         raise ColumnError(f"--map {column.name}={text}: '{word}' is not a unit of a {column.role}")
     return replace(column, unit=unit)
 

@@ -6,7 +6,7 @@
 `expect` is a share of the dense peak, or a rate of one device such as 389 TFLOP/s.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, get_args
 
 from pytest_rooflint.claims.power import quantity
@@ -15,13 +15,11 @@ from rooflint.base.facts import Factor, Ladder
 from rooflint.base.precision import precision
 from rooflint.base.units import DIMENSIONLESS, OPS_PER_S, format_number
 from rooflint.diagnosis.causes import Cause
+from rooflint.diagnosis.training import Chosen, ops_of, ways
 from rooflint.hardware.device import Hardware, working_units
 from rooflint.hardware.registry import PACKAGED
-from rooflint.prediction.training import Attention, Counted, Recompute, TokenOps, parameters_counted, token_ops
+from rooflint.prediction.training import Attention, Counted, Recompute, parameters_counted, token_ops
 from rooflint.workloads.networks import Network, network_named
-
-NODE = 8
-"""Devices of a node, whose rate is taken for that of a device."""
 
 _NUMBER = {"type": "number", "exclusiveMinimum": 0}
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -71,35 +69,43 @@ def obtain_training(claim: Claim, context: Context) -> Obtained:
     """
     hardware = context.device(claim)
     compute = precision(str(claim.option("precision", "bf16"))).name
-    unit = working_units(hardware, compute)[0]
+    peaks = [unit.derivation(compute) for unit in working_units(hardware, compute)]
     rate = quantity(claim, "rate", OPS_PER_S)
     if rate is not None:
         above = Ladder((Factor("rate", rate, str(claim.option("rate"))),))
-        return _share(above, hardware, unit.name, compute, _of_peak(claim, rate, unit.derivation(compute)))
+        return _share(above, hardware, compute, _of_peak(claim, rate, _sum(peaks)))
     network = network_named(claim.subject, (*context.registry.roots, PACKAGED))
     ops, per_s = _token_ops(claim, network), _tokens_per_s(claim)
     above = Ladder(
         (Factor("tokens", per_s, f"{format_number(per_s, 6)} tokens/s"), Factor("ops", ops, _ops_text(claim, network)))
     )
-    causes = tuple(_causes(claim, network, unit.derivation(compute).result))
+    causes = tuple(_causes(claim, network, _sum(peaks)))
     if claim.expectation and claim.expectation.dimension == OPS_PER_S:
         return Obtained(
             above.result, OPS_PER_S, above.formula, tuple(network.facts.values()), causes=causes, precision=compute
         )
-    return _share(above, hardware, unit.name, compute, causes)
+    return _share(above, hardware, compute, causes)
 
 
-def _share(above: Ladder, hardware: Hardware, unit: str, compute: str, causes: tuple[Cause, ...]) -> Obtained:
-    peak = hardware.unit(unit).derivation(compute)
+def _sum(peaks: Iterable[Ladder]) -> float:
+    """Of the units that work together. [op/s]"""
+    return sum(peak.result for peak in peaks)
+
+
+def _share(above: Ladder, hardware: Hardware, compute: str, causes: tuple[Cause, ...]) -> Obtained:
+    """Of the peak of all units that work together, as a step of training has it; facts are accused where it is one."""
+    units = working_units(hardware, compute)
+    peaks = [unit.derivation(compute) for unit in units]
+    single = peaks[0] if len(peaks) == 1 else None
     return Obtained(
-        above.result / peak.result,
+        above.result / _sum(peaks),
         DIMENSIONLESS,
-        f"{above.formula} / ({peak.formula})",
-        peak.facts,
-        ladder=above,
-        divisor=peak,
+        f"{above.formula} / ({' + '.join(peak.formula for peak in peaks)})",
+        tuple(fact for peak in peaks for fact in peak.facts),
+        ladder=above if single else None,
+        divisor=single,
         hardware=hardware,
-        unit=unit,
+        unit=units[0].name if single else None,
         precision=compute,
         causes=causes,
         written=lambda value: f"{100 * value:.2f} %",
@@ -113,26 +119,25 @@ def _tokens_per_s(claim: Claim) -> float:
     return float(of_all) / int(claim.option("devices", 1))
 
 
-def _counted(claim: Claim, network: Network, **changed: str) -> TokenOps:
-    chosen: dict[str, Any] = {"attention": "full", "counted": "all"}
-    chosen |= {name: claim.option(name) for name in chosen if claim.option(name) is not None}
-    return token_ops(network.transformer, int(claim.option("length")), **chosen | changed)
+def _chosen(claim: Claim) -> Chosen:
+    given = {name: claim.option(name) for name in ("attention", "counted", "recompute")}
+    return Chosen(**{name: choice for name, choice in given.items() if choice is not None})
 
 
-def _token_ops(claim: Claim, network: Network, **changed: str) -> float:
+def _token_ops(claim: Claim, network: Network) -> float:
     """[op]"""
-    found = _counted(claim, network, **changed)
-    return found.hardware(claim.option("recompute", "full")) if claim.kind == "hfu" else found.model
+    return ops_of(network.transformer, int(claim.option("length")), claim.kind, _chosen(claim))
 
 
 def _ops_text(claim: Claim, network: Network) -> str:
     """`(6 × 540.4e9 + 35.63e9 of attention) op`"""
-    found, parameters = (
-        _counted(claim, network),
-        parameters_counted(network.transformer, claim.option("counted", "all")),
+    chosen = _chosen(claim)
+    parameters = parameters_counted(network.transformer, chosen.counted)
+    found = token_ops(
+        network.transformer, int(claim.option("length")), attention=chosen.attention, counted=chosen.counted
     )
     text = f"(6 × {format_number(parameters / 1e9, 5)} G + {format_number(found.attention / 1e9, 4)} G of attention) op"
-    return text if claim.kind == "mfu" else f"{text} and {claim.option('recompute', 'full')} recomputation"
+    return text if claim.kind == "mfu" else f"{text} and {chosen.recompute} recomputation"
 
 
 # ---- What people count differently
@@ -150,9 +155,9 @@ def _causes(claim: Claim, network: Network, peak_ops_per_s: float) -> Iterator[C
             yield Cause(text, one / ops, 1 + cost / 10, of_claim=True)
 
 
-def _of_peak(claim: Claim, rate: float, peak: Ladder) -> tuple[Cause, ...]:
+def _of_peak(claim: Claim, rate: float, peak_ops_per_s: float) -> tuple[Cause, ...]:
     found = claim.expectation
-    if found and found.holds(rate / peak.result / 2):
+    if found and found.holds(rate / peak_ops_per_s / 2):
         return (Cause(SPARSE, 2.0, 1.0, of_claim=True),)
     return ()
 
@@ -162,29 +167,10 @@ SPARSE = "the peak with structured sparsity was used; MFU is of the dense peak"
 
 def _ways(claim: Claim, network: Network, ops: float, share: bool) -> Iterator[tuple[str, float]]:
     """(what was done, operations of a token that come to the same)."""
-    found = _counted(claim, network)
     if share:
         yield SPARSE, ops / 2
-    if claim.kind == "mfu":
-        yield "what runs again was counted (8 N for 6 N): that is HFU", found.hardware("full")
-        yield "what of attention runs again was counted: that is HFU", found.hardware("selective")
-    else:
-        yield "what runs again was left out: that is MFU", found.model
-    for attention in get_args(Attention):
-        other = {"none": "was left out", "causal": "was counted for half of the keys", "full": "was counted in full"}
-        yield (
-            f"attention {other[attention]}; write 'attention: {attention}'",
-            _token_ops(claim, network, attention=attention),
-        )
-    for counted in get_args(Counted):
-        of = {"all": "with the embedding", "products": "without the embedding", "experts": "of all experts"}
-        yield (
-            f"parameters were counted {of[counted]}; write 'counted: {counted}'",
-            _token_ops(claim, network, counted=counted),
-        )
-    yield "2 N was counted, which is a forward pass alone", ops / 3
-    yield f"the rate is of a node of {NODE} devices, not of one", ops * NODE
-    yield f"the rate of a device was divided by the {NODE} of a node", ops / NODE
+    for way in ways(network.transformer, int(claim.option("length")), claim.kind, _chosen(claim)):
+        yield way.text, way.ops
 
 
 def _kind(name: str, says: str) -> Kind:
