@@ -1,6 +1,7 @@
 """Published rates of language models that write tokens, golden/silicon/published/generations/*.yaml, and predictions.
 
-An engine that is always full runs as many sequences as fit. A sequence then takes its share of a prefill, and of a step
+An engine that is always full runs as many sequences as fit; one that has so many in all runs them in the fewest rounds,
+each with as many. A sequence then takes its share of a prefill, and of a step
 of decode for each token that it writes, at the mean length of the cache:
 
     seconds of a token = (prefill / sequences in it + tokens × step / sequences) / tokens
@@ -27,11 +28,13 @@ from rooflint.hardware.registry import PACKAGED, Registry
 from rooflint.hardware.schema import Id, Strict, Text, Word
 from rooflint.hardware.spec_files import read_spec
 from rooflint.kernels.shapes import Numbers
-from rooflint.prediction.predict import ROOFLINE, SILICON, Prediction, Setting, predict
+from rooflint.prediction.parallel import Pass, Split, place
+from rooflint.prediction.predict import ROOFLINE, SILICON, Setting
 from rooflint.prediction.run import PASS_TOKENS
 from rooflint.workloads.configuration import Transformer
 from rooflint.workloads.footprint import footprint
 from rooflint.workloads.networks import network_named
+from rooflint.workloads.parallelism import Parallelism
 from rooflint.workloads.transformer import Step, table
 from rooflint_calibration.networks import of_others
 from rooflint_calibration.package import PUBLISHED
@@ -55,15 +58,27 @@ class GenerationRowSpec(Strict):
     tokens_per_s: Annotated[float, Field(gt=0)]
     """Written by all devices together."""
     devices: Annotated[int, Field(ge=1)] = 1
-    """Each with the whole network."""
+    """Each with the whole network, or groups of `tp` or `ep` that share it."""
+    tp: Annotated[int, Field(ge=1)] = 1
+    """Devices that share each product."""
+    ep: Annotated[int, Field(ge=1)] = 1
+    """Devices that share the experts, each with attention for sequences of its own."""
     prompt: Annotated[int, Field(ge=1)]
     generate: Annotated[int, Field(ge=1)]
+    requests: Annotated[int, Field(ge=1)] | None = None
+    """Sequences of the whole run, all there from its beginning; without them the engine never runs out of any."""
     where: Text | None = None
 
     @property
     def label(self) -> str:
         """For a reader."""
-        return f"{self.network} on {self.device}, {self.prompt} + {self.generate} tokens"
+        shared = f" {self.how}" if self.how.devices > 1 else ""
+        return f"{self.network} on {self.device}{shared}, {self.prompt} + {self.generate} tokens"
+
+    @property
+    def how(self) -> Parallelism:
+        """How a network is shared."""
+        return Parallelism(self.tp, 1, self.ep)
 
 
 class GenerationTableSpec(Strict):
@@ -99,7 +114,7 @@ class GenerationTable:
 
     @property
     def seconds(self) -> Numbers:
-        """Time of a token that one device writes. [s], shape (rows,)"""
+        """Time of a token that one device writes, or one group that shares the network. [s], shape (rows,)"""
         return np.array([row.devices / row.tokens_per_s for row in self.spec.rows])
 
 
@@ -140,12 +155,12 @@ def bound_s(tables: GenerationTable, registry: Registry) -> Numbers:
 class _Passes:
     """What a token takes its share of."""
 
-    prefill: Prediction
+    prefill: Pass
     read: int
-    """Sequences in it."""
-    step: Prediction
+    """Sequences in it, on all devices."""
+    step: Pass
     together: int
-    """Sequences in it."""
+    """The same of a step."""
     generate: int
 
     @property
@@ -156,7 +171,7 @@ class _Passes:
     @property
     def least_s(self) -> float:
         """All that is computed, or the bytes of steps: a pass that does both reads weights once. [s]"""
-        prefill, step = self.prefill.times, self.step.times
+        prefill, step = self.prefill.prediction.times, self.step.prediction.times
         computed = prefill.compute_s.sum() / self.read / self.generate + step.compute_s.sum() / self.together
         return float(max(computed, step.memory_s.sum() / self.together))
 
@@ -172,19 +187,25 @@ def _passes(tables: GenerationTable, registry: Registry, fidelity: str) -> Itera
 def _of_row(
     row: GenerationRowSpec, registry: Registry, energies: Energies, setting: Setting, most: int | None
 ) -> _Passes:
-    net, device = _net(row, registry), registry.get(row.device)
+    net, device, how = _net(row, registry), registry.get(row.device), row.how
+    split = Split(net, place(device, how, registry), energies, setting)
     past = row.prompt + row.generate // 2
-    together = _sequences(net, device, setting.compute, past)
-    if together < 1:
-        raise RooflintError(f"{row.network} does not fit {row.device} with a sequence of {past} tokens")
-    together = min(together, most or together)
-    read = max(PASS_TOKENS // row.prompt, 1)
-    step = predict(device, table(net, together, 1, [Step(past)]), energies, setting)
-    prefill = predict(device, table(net, read, row.prompt), energies, setting)
-    for found in (step, prefill):
+    of_group = _sequences(split.own, device, setting.compute, past)
+    if of_group < 1:
+        raise RooflintError(f"{row.network} does not fit {split.place.label} with a sequence of {past} tokens")
+    together = _at_once(min(of_group, most or of_group) * how.groups, row.requests)
+    read = max(PASS_TOKENS // row.prompt, 1) * how.groups
+    step = split.phase(together, 1, [Step(past)])
+    prefill = split.phase(read, row.prompt, [Step(0)])
+    for found in (step.prediction, prefill.prediction):
         if found.fidelity != setting.fidelity:
             raise RooflintError(found.reasons["fidelity"])
     return _Passes(prefill, read, step, together, row.generate)
+
+
+def _at_once(room: int, requests: int | None) -> int:
+    """Sequences that run together: all that there is room for, or an equal share of so many as there are."""
+    return room if requests is None else -(-requests // -(-requests // room))
 
 
 def _net(row: GenerationRowSpec, registry: Registry) -> Transformer:
@@ -192,7 +213,7 @@ def _net(row: GenerationRowSpec, registry: Registry) -> Transformer:
 
 
 def _sequences(net: Transformer, device: Hardware, storage: str, past: int) -> int:
-    """How many of that mean length fit beside the weights."""
+    """How many of that mean length fit a device beside its part of the weights."""
     one = footprint(table(net, 1, 1, [Step(past)]))
     room = device.main_memory().capacity_bytes - one.weight_bytes(storage)
     return int(room // one.cache_bytes(storage))
@@ -203,11 +224,14 @@ def baselines_s(tables: GenerationTable, registry: Registry) -> Mapping[str, Num
 
     Peak over the parameters that a token meets, bandwidth over all that are read. [s], shape (rows,)
     """
-    rows = [(registry.get(row.device), _net(row, registry)) for row in tables.spec.rows]
+    rows = [(registry.get(row.device), _net(row, registry), row.how.devices) for row in tables.spec.rows]
     rates = {
         "peak × constant": [
-            working_peak_ops_per_s(device, tables.spec.precision) / net.active_parameters for device, net in rows
+            count * working_peak_ops_per_s(device, tables.spec.precision) / net.active_parameters
+            for device, net, count in rows
         ],
-        "bandwidth × constant": [device.main_memory().bandwidth_bytes_per_s / net.parameters for device, net in rows],
+        "bandwidth × constant": [
+            count * device.main_memory().bandwidth_bytes_per_s / net.parameters for device, net, count in rows
+        ],
     }
     return {name: of_others(tables.seconds, np.array(rate)) for name, rate in rates.items()}

@@ -101,3 +101,37 @@ def test_the_constant_of_a_baseline_is_that_of_the_other_row(table):
     found = generations.baselines_s(one, REGISTRY)["bandwidth × constant"]
     h100, h200 = (REGISTRY.get(row.device).main_memory().bandwidth_bytes_per_s for row in one.spec.rows)
     assert found[0] == pytest.approx(h200 / h100 / 12000)
+
+
+def test_groups_that_share_a_network_take_a_share_of_its_bytes(table):
+    # two H100 have room for more than twice the sequences of one, and read half of the bytes each; sending is left out
+    alone, shared = (
+        generations.bound_s(generations.read(table(TABLE.replace("devices: 2", devices))), REGISTRY)[0]
+        for devices in ("devices: 1", "tp: 2")
+    )
+    assert 0.4 * alone < shared < alone / 2
+    assert "on nvidia/h100-sxm5-80gb tp 2, " in generations.read(table(TABLE.replace("devices: 2", "tp: 2"))).label(0)
+
+
+def test_exchanges_take_time_in_a_prediction(table):
+    one = generations.read(table(TABLE.replace("devices: 2", "tp: 2")))
+    without = generations.bound_s(one, REGISTRY)[0]
+    assert generations.predicted_s(one, REGISTRY, SILICON)[0] > 1.2 * without
+
+
+def test_a_run_with_few_requests_has_no_more_of_them_at_once(table):
+    # one request alone reads all weights, 8.03 GB less embedding, for each of its tokens
+    one = generations.read(table(TABLE.replace("devices: 2", "requests: 1")))
+    assert generations.bound_s(one, REGISTRY)[0] == pytest.approx(7.5e9 / 3.35e12, rel=0.05)
+
+
+def test_requests_run_in_rounds_of_equal_size():
+    assert generations._at_once(419, 1500) == 375  # 4 rounds
+    assert generations._at_once(419, 400) == 400
+    assert generations._at_once(419, None) == 419
+
+
+def test_a_network_that_several_share_wants_a_system(table):
+    text = TABLE.replace("devices: 2", "tp: 2").replace("nvidia/h100-sxm5-80gb", "nvidia/t4")
+    with pytest.raises(RooflintError, match="want a system of such devices"):
+        generations.bound_s(generations.read(table(text)), REGISTRY)
