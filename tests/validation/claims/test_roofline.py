@@ -192,6 +192,15 @@ def test_weights_are_those_of_a_precision_or_of_a_policy(one):
     assert "68,451,041,280 of them in 4.125 bit" in found.formula
 
 
+def test_a_cache_keeps_keys_and_values_of_all_tokens(one):
+    # 2 × 32 layers × 8 heads × 128 × 8192 tokens; 61 layers × (512 + 64) × 8192 of a latent
+    llama = "cache: {}, workload: {{network: llama-3.1-8b, prompt: 1, past: 8191}}, expect: {} B"
+    assert one(llama.format("bf16", 2 * 32 * 8 * 128 * 8192 * 2)).outcome == "pass"
+    assert one(llama.format("fp8-kv8", 2 * 32 * 8 * 128 * 8192)).outcome == "pass"
+    latent = "cache: bf16, workload: {network: deepseek-v3, prompt: 8192}"
+    assert one(f"{latent}, expect: {61 * 576 * 8192 * 2} B").outcome == "pass"
+
+
 def test_weights_of_an_unknown_policy_and_of_a_capture_are_refused(one):
     with pytest.raises(InputError, match="unknown precision 'w5a5'"):
         one("weights: w5a5, workload: llama-3.1-70b, expect: 1.00 GB")

@@ -112,6 +112,31 @@ WEIGHTS = Kind(
     options=kinds.WORKLOAD,
 )
 
+# ---- `cache: fp8-kv8`, of keys and values of all tokens that the workload ends with
+
+
+def obtain_cache(claim: Claim, context: Context) -> Obtained:
+    """Storage of keys and values. [B]"""
+    workload = context.workload(claim)
+    network = find_network(workload.name, context.registry.roots)
+    if workload.roles is None or network is None:
+        raise ClaimError(f"{workload.name} is not a network that is given by its configuration")
+    found = footprint(workload)
+    text = f"{found.cache_elements:,} elements of keys and values"
+    return Obtained(found.cache_bytes(named(claim.subject)), BYTES, text, tuple(network.facts.values()))
+
+
+CACHE = Kind(
+    "cache",
+    "storage of keys and values of a network that is given by its configuration, after so many tokens",
+    obtain_cache,
+    BYTES,
+    scopes=(),
+    modes=False,
+    check=check_weights,
+    options=kinds.WORKLOAD,
+)
+
 # ---- `intensity: fp32`: of a workload that is stored in that precision
 
 
