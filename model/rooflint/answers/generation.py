@@ -27,7 +27,7 @@ from rooflint.prediction.parallel import message_bytes, passes, sent_bytes
 from rooflint.prediction.parallel import sequences as sequences_of
 from rooflint.prediction.predict import Setting
 from rooflint.prediction.run import ALONE, Run
-from rooflint.workloads.parallelism import Parallelism
+from rooflint.workloads.parallelism import Parallelism, titled
 
 RunBound = Bound | Literal["network"]
 
@@ -165,7 +165,7 @@ def answer(
     *,
     kernels: bool = False,
 ) -> Answer:
-    """For one device or several; with the times of kernels for one."""
+    """For one device or several, or for one place; with the times of kernels for the first."""
     able = [one.found for one in found if one.found]
     how = found[0].place.how if found else ALONE
     memory = run.memory(setting.storage or setting.compute, how)
@@ -187,7 +187,7 @@ def answer(
         caveats=[*caveats(one.contender for one in found), *(SHARED_CAVEATS if how.devices > 1 else ())],
     )
     sections = [*_sections(run, record, able, wanted)]
-    if kernels and found[0].found and how == ALONE:
+    if kernels and found[0].found:
         sections.append(_kernels(found[0], run))
     return Answer(
         title=f"{run.network.name}: {counted(run.generate, 'token')} after a prompt of {run.prompt}",
@@ -348,7 +348,7 @@ def _sent(one: ExchangeRecord) -> tuple[str, ...]:
         return f"{times} × {format_quantity(size, BYTES, digits=3)}"
 
     return (
-        f"{one.kind.replace('_', '-')}, {one.name}",
+        titled(one.kind, one.name),
         str(one.members),
         shown(one.prefill_message_bytes, one.prefill_times),
         format_quantity(one.prefill_sent_bytes * one.prefill_times, BYTES, digits=3),

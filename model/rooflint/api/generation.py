@@ -148,7 +148,9 @@ def _language_model(name: str, among: Registry) -> Network:
     try:
         return network_named(name, among.roots)
     except WorkloadError as error:
-        raise WorkloadError(f"--generate: want a language model by name, or a config.json; {error}") from None
+        raise WorkloadError(
+            f"--generate, --tp, --pp, --ep: want a language model by name, or a config.json; {error}"
+        ) from None
 
 
 def _places(

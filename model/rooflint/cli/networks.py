@@ -34,7 +34,10 @@ Region = Annotated[str, typer.Option(help="Place of the grid, for its carbon: a 
 @app.command("analyze")
 def analyze_command(
     network: options.Network,
-    device: DeviceName,
+    device: options.OneDevice = "",
+    hardware: Annotated[
+        str, typer.Option("--hardware", "-d", help="The same as DEVICE, as other commands have it.")
+    ] = "",
     batch: options.BatchOrInput = None,
     precision: options.Compute = "bf16",
     storage: options.Storage = "",
@@ -64,6 +67,7 @@ def analyze_command(
     specs: Specs = None,
 ) -> None:
     """Show time, units, energy, memory, cost and carbon of a network on a device, down to each kernel."""
+    device = _one_of(device, hardware)
     several = {"tp": tp > 1, "pp": pp > 1, "ep": ep > 1}
     if train or recompute:
         others = {"input": shape, "past": past, "generate": generate, "fuse": fuse, "require": require, **several}
@@ -77,16 +81,18 @@ def analyze_command(
     from rooflint.prediction.cost import CostTables, Place, cost_of  # noqa: PLC0415
 
     place = Place(region, electricity, pue, years, load)
-    if generate:
-        _refuse_beside_generate({"input": shape, "past": past, "load": load != 1, "region": region != "world"})
+    if tokens := _tokens(generate, several):
+        _refuse_beside_generate(
+            {"input": shape, "past": past, "load": load != 1, "region": region != "world"}, generate
+        )
         written = rooflint.generate(
-            network, [device], prompt=prompt, generate=generate, precision=precision, batch=batch or 1,
+            network, [device], prompt=prompt, generate=tokens, precision=precision, batch=batch or 1,
             storage=storage, fuse=fuse, launch=launch, fidelity=fidelity, cached=cached, at=at, require=require,
             memory_share=memory_share, site=place, tp=tp, pp=pp, ep=ep, specs=specs,
         )  # fmt: skip
         deliver(written.answer(kernels=True), form, output)
         return
-    _want_generate({"require": require, "memory-share": memory_share != 1} | several)
+    _want_generate({"require": require, "memory-share": memory_share != 1})
     sizes = shapes_of(shape)
     work = api.network(network, shape=sizes, prompt=prompt, past=past, specs=specs)
     predicted = partial(
@@ -97,6 +103,21 @@ def analyze_command(
     found = predicted(batch=together)
     single = None if work.fixed_batch and together > 1 else predicted(batch=1)
     deliver(found.answer(single, cost_of(found, CostTables.of(registry(specs)), place)), form, output)
+
+
+def _one_of(argument: str, option: str) -> str:
+    """The device that is named once. Raises RooflintError."""
+    if bool(argument) == bool(option):
+        found = f"'{argument}' and '{option}'" if argument else "none"
+        raise RooflintError(
+            f"analyze: want a device, such as h100-sxm5, behind the network or behind -d; found {found}"
+        )
+    return argument or option
+
+
+def _tokens(generate: int | None, several: Mapping[str, bool]) -> int | None:
+    """Tokens to write: those that are asked for, or the first one where several devices read a prompt alone."""
+    return generate or (1 if any(several.values()) else None)
 
 
 class Level(StrEnum):
@@ -156,17 +177,17 @@ def compare_command(
 ) -> None:
     """Compare devices on a network: energy, latency, memory, units; which wins, by what factor, and why."""
     _check(level, metric, sort)
-    if generate:
+    if tokens := _tokens(generate, {"tp": tp > 1, "pp": pp > 1, "ep": ep > 1}):
         one_phase = {"input": shape, "past": past, "level": level != Level.summary, "sort": sort, "top": top}
-        _refuse_beside_generate(one_phase | {"baseline": baseline, "explain": explain})
+        _refuse_beside_generate(one_phase | {"baseline": baseline, "explain": explain}, generate)
         written = rooflint.generate(
-            network, hardware, prompt=prompt, generate=generate, precision=precision, batch=batch or 1,
+            network, hardware, prompt=prompt, generate=tokens, precision=precision, batch=batch or 1,
             storage=storage, fuse=fuse, launch=launch, fidelity=fidelity, cached=cached, at=at, require=require,
             memory_share=memory_share, tp=tp, pp=pp, ep=ep, specs=specs,
         )  # fmt: skip
         deliver(written.answer(), form, output)
         return
-    _want_generate({"memory-share": memory_share != 1, "tp": tp > 1, "pp": pp > 1, "ep": ep > 1})
+    _want_generate({"memory-share": memory_share != 1})
     sizes = shapes_of(shape)
     work = api.network(network, shape=sizes, prompt=prompt, past=past, specs=specs)
     together = batch_of(batch, sizes, work.batch if work.fixed_batch else 1)
@@ -208,10 +229,11 @@ def _refuse_beside_train(given: Mapping[str, object], train: bool) -> None:
             raise RooflintError(f"--{option}: want it without --train, whose answer is one step on one device")
 
 
-def _refuse_beside_generate(given: Mapping[str, object]) -> None:
+def _refuse_beside_generate(given: Mapping[str, object], generate: int | None) -> None:
+    other = "--generate, whose answer has both phases" if generate else "--tp, --pp and --ep, which read a prompt"
     for option, value in given.items():
         if value:
-            raise RooflintError(f"--{option}: want it without --generate, whose answer has both phases")
+            raise RooflintError(f"--{option}: want it without {other}")
 
 
 def _want_generate(given: Mapping[str, object]) -> None:
@@ -313,16 +335,16 @@ def sweep_command(
 
     names = [name.strip() for name in precision.split(",") if name.strip()]
     sizes_of_batch = batches_of(batches, "--batches")
-    if generate:
-        _refuse_beside_generate({"input": shape, "past": past})
+    if tokens := _tokens(generate, {"tp": tp != "1", "pp": pp > 1, "ep": ep > 1}):
+        _refuse_beside_generate({"input": shape, "past": past}, generate)
         written = rooflint.generate(
-            network, hardware, prompt=prompt, generate=generate, precision=names, batch=sizes_of_batch, storage=storage,
+            network, hardware, prompt=prompt, generate=tokens, precision=names, batch=sizes_of_batch, storage=storage,
             fuse=fuse, launch=launch, fidelity=fidelity, cached=cached, at=at, require=require,
             memory_share=memory_share, tp=batches_of(tp, "--tp"), pp=pp, ep=ep, specs=specs,
         )  # fmt: skip
         deliver(written.answer(), form, output)
         return
-    _want_generate({"memory-share": memory_share != 1, "tp": tp != "1", "pp": pp > 1, "ep": ep > 1})
+    _want_generate({"memory-share": memory_share != 1})
     settings = [api.setting(name, storage, fuse, launch, fidelity, cached) for name in names]
     wanted = requirements(require)
     known, energies = api.context(specs)

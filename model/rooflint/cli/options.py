@@ -34,6 +34,7 @@ Devices = Annotated[
     ),
 ]
 DeviceName = Annotated[str, typer.Argument(help="Id, name or kind; orin@30w adds an operating point.")]
+OneDevice = Annotated[str, typer.Argument(help="Id, name or kind; orin@30w adds an operating point.", metavar="DEVICE")]
 Mode = Annotated[str, typer.Option("--at", help="Operating point of all devices, such as 30w; or write DEVICE@30w.")]
 Batch = Annotated[int, typer.Option("--batch", "-b", help="Batch size.", min=1)]
 BatchOrInput = Annotated[
@@ -80,14 +81,10 @@ Train = Annotated[
 Recompute = Annotated[
     str, typer.Option("--recompute", help="Beside --train, what runs again: none, selective (attention), full.")
 ]
-Tensor = Annotated[
-    int, typer.Option("--tp", help="Devices of a system that share each product, beside --generate.", min=1)
-]
+Tensor = Annotated[int, typer.Option("--tp", help="Devices of a system that share each product.", min=1)]
 Pipeline = Annotated[int, typer.Option("--pp", help="Stages, each with some of the layers.", min=1)]
 Expert = Annotated[int, typer.Option("--ep", help="Devices that share the experts, a multiple of --tp.", min=1)]
-Tensors = Annotated[
-    str, typer.Option("--tp", help="Devices of a system that share each product, with commas, beside --generate.")
-]
+Tensors = Annotated[str, typer.Option("--tp", help="Devices of a system that share each product, with commas.")]
 MemoryShare = Annotated[
     float,
     typer.Option(

@@ -7,7 +7,7 @@ token of each (decode), on a cache that grows. docs/method-networks.md has the d
     sweep([Place(h100), Place(mi300x)], runs, energies, [Setting("w4a16")])
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Self
@@ -213,6 +213,8 @@ class Candidate:
     setting: Setting
     place: Place
     runs: tuple[Generation, ...] = ()
+    split: Split | None = None
+    """The network on several devices; None on one."""
 
     @property
     def label(self) -> str:
@@ -324,8 +326,8 @@ class _Asked:
 
     def on(self, place: Place, setting: Setting) -> Candidate:
         """All runs on a place in a setting."""
-        alone = place.how == ALONE
-        contender, phases = self._alone(place, setting) if alone else self._together(place, setting)
+        split = None if place.how == ALONE else self._split(place, setting)
+        contender, phases = self._together(split) if split else self._alone(place, setting)
         needed = self.memories(setting.storage or setting.compute, place.how)
         main = place.hardware.main_memory()
         capacity = main.capacity_bytes * self.memory_share if "capacity" in main.facts else None
@@ -334,7 +336,7 @@ class _Asked:
             Generation(run, setting, place, prefill, decode, memory, capacity, price)
             for run, (prefill, decode), memory in zip(self.runs, phases, needed, strict=bool(phases))
         )
-        return Candidate(contender, setting, place, tuple(runs))
+        return Candidate(contender, setting, place, tuple(runs), split)
 
     def _alone(self, place: Place, setting: Setting) -> tuple[Contender, list[tuple[Phase, Phase | None]]]:
         """On one device: all passes at once."""
@@ -349,21 +351,27 @@ class _Asked:
         phases = [(one, two if run.steps else None) for run, one, two in zip(self.runs, prefill, decode, strict=True)]
         return replace(contender, found=found), phases
 
-    def _together(self, place: Place, setting: Setting) -> tuple[Contender, list[tuple[Phase, Phase | None]]]:
+    def _split(self, place: Place, setting: Setting) -> Split:
+        return Split(self.runs[0].network.transformer, place, self.energies, setting)
+
+    def _together(self, split: Split) -> tuple[Contender, list[tuple[Phase, Phase | None]]]:
         """On several devices that share the network."""
-        split = Split(self.runs[0].network.transformer, place, self.energies, setting)
-        contender = contend(place.hardware, split.step, self.energies, setting)
+        contender = contend(split.place.hardware, split.step, self.energies, split.setting)
         if contender.found is None:
             return contender, []
-        phases = [self._shared(split, run) for run in self.runs]
-        return contender, phases
+        return contender, [self._shared(split, run) for run in self.runs]
 
     def _shared(self, split: Split, run: Run) -> tuple[Phase, Phase | None]:
-        prefill = Phase.of(split.phase(run.batch, run.prompt, [Step(0)], run.together))
-        if not run.steps:
-            return prefill, None
+        first, *more = _passes(split, run)
+        return Phase.of(*first), Phase.of(*more[0]) if more else None
+
+
+def _passes(split: Split, run: Run) -> Iterator[tuple[Pass, float]]:
+    """Of prefill, and of decode where there is one, and how often each runs."""
+    yield split.phase(run.batch, run.prompt, [Step(0)], run.together), 1.0
+    if run.steps:
         lengths = run.lengths
-        return prefill, Phase.of(split.phase(run.batch, 1, lengths), run.steps / len(lengths))
+        yield split.phase(run.batch, 1, lengths), run.steps / len(lengths)
 
 
 def _phases(found: Prediction, stack: Stack, counts: NDArray[np.float64]) -> list[Phase]:
@@ -391,7 +399,13 @@ def _phases(found: Prediction, stack: Stack, counts: NDArray[np.float64]) -> lis
 
 
 def kernel_times(found: Candidate, run: Run) -> Mapping[str, Mapping[str, float]]:
-    """Seconds of the kernels of each phase by name, of a candidate with this run alone; all steps of decode as one."""
+    """Seconds of the kernels of each phase by name, of a candidate with this run alone; all steps of decode as one.
+
+    Of several devices with what they wait for others, by collective.
+    """
+    if found.split:
+        passes = zip(("prefill", "decode"), _passes(found.split, run), strict=False)
+        return {phase: {name: times * each for name, each in one.kernels_s.items()} for phase, (one, times) in passes}
     plan, prediction = _Plan.of([run], found.setting.fuse), found.contender.prediction
     lengths = [len(work) for work in plan.stack.tables]
     names = [str(name).partition("@")[0] for name in prediction.run.op_names]

@@ -112,8 +112,8 @@ class Pass:
     place: Place
     parts: int
     """Of the batch of a group, one after the other through the stages."""
-    network_s: float
-    """What one part waits for others in all layers, and between stages. [s]"""
+    waits_s: Mapping[str, float]
+    """What one part waits for others in all layers, and between stages, by collective. [s]"""
     slowest_s: float
     """The slowest stage with one part. [s]"""
     filled: bool
@@ -130,6 +130,11 @@ class Pass:
     def reasons(self) -> Mapping[str, str]:
         """What is not known, and why."""
         return self.prediction.reasons
+
+    @property
+    def network_s(self) -> float:
+        """All that one part waits for others. [s]"""
+        return sum(self.waits_s.values())
 
     @property
     def _once_s(self) -> float:
@@ -154,6 +159,17 @@ class Pass:
         scale = self.latency_s / self._once_s
         own = {name: scale * waited for name, waited in self.prediction.shares.items()}
         return {**own, NETWORK: scale * self.network_s}
+
+    @property
+    def kernels_s(self) -> Mapping[str, float]:
+        """The latency by kernel, of all layers, and by collective. [s]"""
+        scale = self.latency_s / self._once_s
+        names, seconds = self.prediction.run.op_names.tolist(), self.prediction.times.kernel_s.tolist()
+        found: dict[str, float] = {}
+        for name, each in (*zip(names, seconds, strict=True), *self.waits_s.items()):
+            plain = str(name).partition("@")[0]
+            found[plain] = found.get(plain, 0.0) + scale * each
+        return {name: each for name, each in found.items() if each}
 
     @property
     def bound(self) -> str:
@@ -269,13 +285,14 @@ class Split:
         """
         (parts, part), times = sequences(self.how, batch, together), sum(step.times for step in steps)
         found = self._predicted(self.own, part, new, steps)
-        waits = times * self._seconds(self.own, part, new, found)
-        slowest = found.latency_s + waits
+        waits = {name: times * each for name, each in self._waits(self.own, part, new, found).items()}
+        slowest = found.latency_s + sum(waits.values())
         if self.how.pp > 1:
             between = times * self._each(hop(self.net, part, new), self.place.next_stage, found)
             largest = self._predicted(self.own_stage, part, new, steps)
-            slowest = largest.latency_s + times * self._seconds(self.own_stage, part, new, largest) + between
-            waits += (self.how.pp - 1) * between
+            own = sum(self._waits(self.own_stage, part, new, largest).values())
+            slowest = largest.latency_s + times * own + between
+            waits[hop(self.net, part, new).title] = (self.how.pp - 1) * between
         return Pass(found, self.place, parts, waits, slowest, new == 1, self._idle_w())
 
     def _predicted(self, net: Transformer, batch: int, new: int, steps: Sequence[Step]) -> Prediction:
@@ -287,10 +304,10 @@ class Split:
         except RooflintError:
             return None
 
-    def _seconds(self, layers: Transformer, batch: int, new: int, found: Prediction) -> float:
-        """All collectives of a pass. [s]"""
+    def _waits(self, layers: Transformer, batch: int, new: int, found: Prediction) -> dict[str, float]:
+        """All collectives of a pass, each in all of its layers. [s]"""
         among = exchanges(self.net, layers, self.how, batch, new)
-        return sum(one.times * self._each(one, self.place.link(one.members), found) for one in among)
+        return {one.title: one.times * self._each(one, self.place.link(one.members), found) for one in among}
 
     def _each(self, one: Exchange, link: Link, found: Prediction) -> float:
         """One collective: what must be sent at full bandwidth and a launch, or its calibrated time. [s]"""

@@ -45,7 +45,9 @@ class Run:
             if getattr(self, name) < 1:
                 raise WorkloadError(f"{name}: want 1 or more, found {getattr(self, name)}")
         if self.network.transformer.encoder:
-            raise WorkloadError(f"{self.network.name}: is an encoder, which writes no tokens; want no --generate")
+            raise WorkloadError(
+                f"{self.network.name}: is an encoder, which writes no tokens; want no --generate, --tp, --pp or --ep"
+            )
         context = self.network.transformer.context
         if self.prompt + self.generate > context:
             raise WorkloadError(

@@ -71,6 +71,16 @@ class Exchange:
     members: int
     times: int
 
+    @property
+    def title(self) -> str:
+        """`all-reduce, attention`"""
+        return titled(self.kind, self.name)
+
+
+def titled(kind: str, name: str) -> str:
+    """What an exchange is called where its kind must be told, too."""
+    return f"{kind.replace('_', '-')}, {name}"
+
 
 def shard(net: Transformer, how: Parallelism) -> Transformer:
     """What one device has of all layers, with the layers of all stages.

@@ -167,7 +167,7 @@ def test_a_system_wants_to_be_told_how_it_shares():
             "--tp: want at most the 8 devices of nvidia/hgx-h100, found 16",
         ),
         (("-d", "t4", "--tp", "2", "--generate", "8"), "nvidia/t4: tp 2: want a system of such devices, found none"),
-        (("-d", "h100-sxm5", "--tp", "2"), "--tp: want --generate beside it, such as --generate 256; found none"),
+        (("-d", "h100-sxm5", "--tp", "2", "--past", "9"), "--past: want it without --tp, --pp and --ep, which read a"),
         (("-d", "h100-sxm5", "--tp", "8", "--ep", "4", "--generate", "8"), "--ep: want a multiple of --tp, 8, found 4"),
     ],
 )
@@ -175,6 +175,17 @@ def test_what_cannot_be_shared_is_refused_in_a_sentence(arguments, problem):
     result = CliRunner().invoke(app, ["compare", "llama-3.1-70b", *arguments])
     assert isinstance(result.exception, RooflintError)
     assert str(result.exception).startswith(problem)
+
+
+def test_several_devices_read_a_prompt_alone():
+    first, both = (
+        json.loads(run("compare", "llama-3.1-70b", "-d", "hgx-h100", "--tp", "8", "-f", "json", *more))["devices"][0]
+        for more in ((), ("--generate", "9"))
+    )
+    assert (first["decode"], first["token_s"]) == (None, None)
+    assert first["first_token_s"] == both["first_token_s"]
+    with pytest.raises(RooflintError, match=r"bert-base: is an encoder, .* want no --generate, --tp, --pp or --ep"):
+        run("compare", "bert-base", "-d", "hgx-h100", "--tp", "2")
 
 
 def test_requirements_are_checked_against_first_token_and_token():
@@ -209,6 +220,22 @@ def test_analyze_lists_kernels_of_both_phases_that_add_up():
     assert sum(shares[:9]) == pytest.approx(100, abs=0.5)
     assert sum(shares[9:18]) == pytest.approx(100, abs=0.5)
     assert "stored as w4a16: weights 4.125 bit, cache bf16, all else 16 bit" in text
+
+
+def test_analyze_lists_kernels_and_collectives_of_several_devices():
+    text = run("analyze", "llama-3.1-8b", "-d", "hgx-h100", "--tp", "2", "--prompt", "512", "--generate", "9")
+    rows = text.partition("Kernels ──")[2]
+    assert rows.count("all-reduce, attention") == 2
+    shares = [float(share) for share in re.findall(r"([0-9.]+) %$", rows, re.MULTILINE)]
+    assert sum(shares[:9]) == pytest.approx(100, abs=0.5)
+
+
+@pytest.mark.parametrize("device", [(), ("l4", "-d", "t4")])
+def test_analyze_wants_one_device(device):
+    with pytest.raises(
+        RooflintError, match="analyze: want a device, such as h100-sxm5, behind the network or behind -d"
+    ):
+        run("analyze", "llama-3.1-8b", *device)
 
 
 def test_a_share_of_the_memory_is_kept_free():

@@ -58,5 +58,8 @@ def test_without_a_device_all_systems_that_are_large_enough_are_compared():
     assert "hgx-h100" in systems
     of_sixteen = rl.generate("llama-3.1-8b", generate=4, prompt=64, tp=8, pp=2).candidates
     assert "pcie-l40s-8" not in {one.place.system.short for one in of_sixteen}  # has no cards to join two
-    with pytest.raises(rl.RooflintError, match=r"--generate: want a language model by name, or a config.json; unknown"):
+    with pytest.raises(
+        rl.RooflintError,
+        match=r"--generate, --tp, --pp, --ep: want a language model by name, or a config.json; unknown",
+    ):
         rl.generate("resnet18", "l4")

@@ -248,3 +248,14 @@ def test_kernels_of_a_run_add_up_to_its_phases():
     assert sum(kernels["prefill"].values()) == pytest.approx(one.found.prefill.latency_s, rel=1e-9)
     assert sum(kernels["decode"].values()) == pytest.approx(one.found.decode.latency_s, rel=1e-9)
     assert {"attention", "gate_up", "head"} <= set(kernels["decode"])
+
+
+def test_kernels_and_collectives_of_several_devices_add_up_to_their_phases():
+    # two stages on two servers: the batch is cut in two, and a stage waits for the one before it
+    system = system_named(REGISTRY, "hgx-h100")
+    place = Place(system.device, Parallelism(8, 2), system)
+    (one,) = generate([place], Run(network_named("llama-3.1-70b"), 4, 2048, 40), ENERGIES, Setting("bf16"))
+    kernels = kernel_times(one, one.found.run)
+    for phase, latency_s in (("prefill", one.found.prefill.latency_s), ("decode", one.found.decode.latency_s)):
+        assert sum(kernels[phase].values()) == pytest.approx(latency_s, rel=1e-9)
+        assert {"all-reduce, attention", "point-to-point, next stage", "gate_up"} <= set(kernels[phase])
