@@ -6,8 +6,7 @@ What only one of them needs is imported when it runs.
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from enum import StrEnum
-from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -67,41 +66,35 @@ def analyze_command(
     specs: Specs = None,
 ) -> None:
     """Show time, units, energy, memory, cost and carbon of a network on a device, down to each kernel."""
-    device = _one_of(device, hardware)
-    several = {"tp": tp > 1, "pp": pp > 1, "ep": ep > 1}
+    device, several = _one_of(device, hardware), {"tp": tp > 1, "pp": pp > 1, "ep": ep > 1}
+    shared: dict[str, Any] = {"precision": precision, "storage": storage, "launch": launch, "fidelity": fidelity}
+    shared |= {"at": at, "specs": specs}
     if train or recompute:
         others = {"input": shape, "past": past, "generate": generate, "fuse": fuse, "require": require, **several}
         _refuse_beside_train(others, train)
-        step = rooflint.train(
-            network, device, length=prompt, precision=precision, batch=batch or 1, recompute=recompute or "selective",
-            storage=storage, launch=launch, fidelity=fidelity, at=at, specs=specs,
-        )  # fmt: skip
+        again = recompute or "selective"
+        step = rooflint.train(network, device, length=prompt, batch=batch or 1, recompute=again, **shared)
         deliver(step.answer(), form, output)
         return
     from rooflint.prediction.cost import CostTables, Place, cost_of  # noqa: PLC0415
 
-    place = Place(region, electricity, pue, years, load)
+    place, shared = Place(region, electricity, pue, years, load), {**shared, "fuse": fuse, "cached": cached}
     if tokens := _tokens(generate, several):
         _refuse_beside_generate(
             {"input": shape, "past": past, "load": load != 1, "region": region != "world"}, generate
         )
         written = rooflint.generate(
-            network, [device], prompt=prompt, generate=tokens, precision=precision, batch=batch or 1,
-            storage=storage, fuse=fuse, launch=launch, fidelity=fidelity, cached=cached, at=at, require=require,
-            memory_share=memory_share, site=place, tp=tp, pp=pp, ep=ep, specs=specs,
+            network, [device], prompt=prompt, generate=tokens, batch=batch or 1, require=require,
+            memory_share=memory_share, site=place, tp=tp, pp=pp, ep=ep, **shared,
         )  # fmt: skip
         deliver(written.answer(kernels=True), form, output)
         return
     _want_generate({"require": require, "memory-share": memory_share != 1})
     sizes = shapes_of(shape)
     work = api.network(network, shape=sizes, prompt=prompt, past=past, specs=specs)
-    predicted = partial(
-        api.predict, work, device, precision=precision, storage=storage, fuse=fuse, launch=launch,
-        fidelity=fidelity, cached=cached, at=at, specs=specs,
-    )  # fmt: skip
     together = batch_of(batch, sizes, work.batch if work.fixed_batch else 1)
-    found = predicted(batch=together)
-    single = None if work.fixed_batch and together > 1 else predicted(batch=1)
+    found = api.predict(work, device, batch=together, **shared)
+    single = None if work.fixed_batch and together > 1 else api.predict(work, device, batch=1, **shared)
     deliver(found.answer(single, cost_of(found, CostTables.of(registry(specs)), place)), form, output)
 
 
