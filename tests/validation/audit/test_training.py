@@ -24,9 +24,9 @@ def causes(finding):
 def test_columns_of_training_runs_are_told_by_their_names():
     names = ["GPU", "Model Flops Utilization", "HFU (%)", "Model TFLOP / sec / GPU", "Tokens / sec / GPU", "seq_len"]
     roles = ["mfu", "hfu", "achieved", "tokens", "length"]
-    assert list(guessed(names, [], [PACKAGED]).values()) == roles
-    assert guessed(["GPU", "tokens/s", "context"], [], [PACKAGED]) == {}  # a table of inference
-    assert guessed(["GPU", "BF16 TFLOPS", "peak TFLOP/s per GPU"], [], [PACKAGED]) == {}
+    assert list(guessed(names, [], [PACKAGED], bool).values()) == roles
+    assert guessed(["GPU", "tokens/s", "context"], [], [PACKAGED], bool) == {}  # a table of inference
+    assert guessed(["GPU", "BF16 TFLOPS", "peak TFLOP/s per GPU"], [], [PACKAGED], bool) == {}
 
 
 # 430 / 989.4 = 43.46 %, which Llama 3 prints as 43 %; 430 / 1978.9 = 21.73 %; 430 / 311.9 = 137.9 %
@@ -94,6 +94,15 @@ def test_what_is_missing_is_told(audited):
     table = "GPU,Model,SeqLen,tokens/s,MFU\nA100-SXM4-80GB,mpt-30b,2048,7330,55.3 %\n"
     assert one(audited(table)).note == "no column gives its number of devices; name it with --map COLUMN=number"
     assert one(audited("GPU,MFU\nA100 SXM,55.3 %\n")).note.startswith("no column gives its tokens a second and network")
+
+
+def test_models_beside_devices_are_networks_even_if_none_is_known(audited):
+    # as MosaicML prints it: 4.346371E+14 / 989.4e12 = 43.93 %
+    table = (
+        "Model,SeqLen (T),# GPUs,GPU,MFU,Model TFLOP,Throughput (T/s)\n30b,2048,32,h100_80gb,{},4.346371E+14,73860\n"
+    )
+    assert one(audited(table.format(43.92))).status == "right"
+    assert causes(one(audited(table.format(21.96))))[0] == "sparse for dense"
 
 
 def test_mapped_columns_are_taken_as_they_are_said(audited):

@@ -92,7 +92,11 @@ class Auditor:
         """
         rows = read(file, self._is_device)
         names = list(dict.fromkeys(name for row in rows for name in row))
-        known = columns(names, {**training.guessed(names, rows, self.registry.roots), **self.mapping}, self._counted)
+        known = columns(
+            names,
+            {**training.guessed(names, rows, self.registry.roots, self._is_device), **self.mapping},
+            self._counted,
+        )
         self._refuse_unusable(known, names, file)
         meant = commas(
             row[name].text for row in rows for name, one in known.items() if one.role in QUANTITIES and name in row

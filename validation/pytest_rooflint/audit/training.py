@@ -8,7 +8,7 @@ table is. The rate is one of the table, or tokens a second times the operations 
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,7 +19,7 @@ from typing import get_args
 from pytest_rooflint.audit.account import Finding
 from pytest_rooflint.audit.cells import NumberError, has_no_value, printed
 from pytest_rooflint.audit.columns import Column
-from pytest_rooflint.audit.rows import Cell, Row, named_by, of_number, stated_by
+from pytest_rooflint.audit.rows import Cell, IsDevice, Row, named_by, of_number, stated_by
 from rooflint.base.units import OPS_PER_S, format_number, format_quantity
 from rooflint.diagnosis.causes import Span, ratio_text
 from rooflint.diagnosis.figures import COARSEST, RATE, SHARES, TRAINING, Explanation, Figure, Printed
@@ -50,10 +50,10 @@ _PREFIXES = {"t": "TFLOP/s", "g": "GFLOP/s", "p": "PFLOP/s"}
 # ---- Columns
 
 
-def guessed(names: Iterable[str], rows: Sequence[Row], roots: Sequence[Path]) -> dict[str, str]:
+def guessed(names: Sequence[str], rows: Sequence[Row], roots: Sequence[Path], is_device: IsDevice) -> dict[str, str]:
     """Roles of the columns of training runs by name; nothing of a table that has neither MFU nor HFU nor such a rate.
 
-    A column of models is one of networks where most of them are.
+    A column of models is one of networks where most of them are, and beside one of devices.
     """
     roles = {name: role for name in names if (role := _role(name))}
     if not roles:
@@ -61,7 +61,11 @@ def guessed(names: Iterable[str], rows: Sequence[Row], roots: Sequence[Path]) ->
     roles |= {
         name: "network"
         for name in names
-        if _NETWORKS.fullmatch(name.strip().lower()) and _are_networks(name, rows, roots)
+        if _NETWORKS.fullmatch(name.strip().lower())
+        and (
+            _are(name, rows, lambda text: _network(text, roots) is not None)
+            or any(_are(other, rows, is_device) for other in names if other != name)
+        )
     }
     shares = any(role in SHARES for role in roles.values())
     return roles if shares or {RATE, "network"} <= {*roles.values()} else {}
@@ -82,9 +86,10 @@ def _role(name: str) -> str | None:
     return "length" if _LENGTH.search(plain) else None
 
 
-def _are_networks(name: str, rows: Sequence[Row], roots: Sequence[Path]) -> bool:
+def _are(name: str, rows: Sequence[Row], known: Callable[[str], bool]) -> bool:
+    """Whether most texts of a column are known."""
     texts = {row[name].text for row in rows if name in row}
-    return 2 * sum(_network(text, roots) is not None for text in texts) > len(texts)
+    return 2 * sum(map(known, texts)) > len(texts)
 
 
 def _network(text: str, roots: Sequence[Path]) -> Network | None:
@@ -210,7 +215,7 @@ def findings(
         if said := _said(row, known, names, identifier.registry.roots):
             printed = [kind for kind in (*SHARES, RATE) if kind in said.numbers]
             for kind in printed:
-                if kind != RATE or printed == [RATE] or "tokens" in said.numbers:
+                if kind != RATE or printed == [RATE] or said.network:
                     yield _Judge(identifier, said, kind, file).finding()
 
 
