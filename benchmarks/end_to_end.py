@@ -3,7 +3,7 @@
 `python benchmarks/end_to_end.py [slug …]` prints a table for each golden/silicon/published/networks/*.yaml: the kernel
 models, the bound by the roofline with caches and without, and the datasheet's peak and bandwidth, each times a constant
 that is fitted to all other rows. It names each row where a baseline is nearer. Tables of language models that write
-tokens, golden/silicon/published/generations/*.yaml, follow.
+tokens, golden/silicon/published/generations/*.yaml, follow, and those of training, trainings/*.yaml, by the roofline.
 """
 
 import sys
@@ -16,7 +16,7 @@ from pytest_rooflint.golden.workloads import build
 from rooflint.base.errors import RooflintError
 from rooflint.hardware.registry import Registry
 from rooflint.kernels.shapes import Numbers
-from rooflint_calibration import generations
+from rooflint_calibration import generations, trainings
 from rooflint_calibration.evaluation import score
 from rooflint_calibration.networks import NetworkTable, baselines_s, bound_s, files, order, predicted_s, read
 
@@ -76,6 +76,15 @@ def written(table: generations.GenerationTable, registry: Registry) -> None:
         print(f"| {table.label(place)} | {1 / table.seconds[place]:.0f} | {ratios} |")
 
 
+def trained(table: trainings.TrainingTable, registry: Registry) -> None:
+    """A table of training."""
+    bound, roofline = trainings.bound_s(table, registry), trainings.predicted_s(table, registry)
+    print(f"\n{table.spec.title}: {len(table.spec.rows)} rows\n")
+    scores({"roofline": roofline, "bound": bound, **trainings.baselines_s(table, registry)}, table.seconds)
+    attained = bound / table.seconds
+    print(f"\nmeasured over bound: median {np.median(attained):.3f}, most {attained.max():.3f}")
+
+
 def kernel_s(table: generations.GenerationTable, row: int, registry: Registry) -> float:
     """Of one row; not a number where no kernel models cover its device. [s]"""
     alone = replace(table, spec=table.spec.model_copy(update={"rows": [table.spec.rows[row]]}))
@@ -106,6 +115,9 @@ def main(slugs: list[str]) -> None:
     for file in generations.files([GOLDEN]):
         if not slugs or file.stem in slugs:
             written(generations.read(file), registry)
+    for file in trainings.files([GOLDEN]):
+        if not slugs or file.stem in slugs:
+            trained(trainings.read(file), registry)
 
 
 if __name__ == "__main__":

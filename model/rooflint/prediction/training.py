@@ -322,10 +322,14 @@ class Training:
         return self.tokens_per_s * (self.run.token_ops().model + again) / self.peak_ops_per_s
 
     @property
+    def passes(self) -> tuple[Prediction, ...]:
+        """Forward, what runs again, and backward."""
+        return tuple(one for one in (self.forward, self.again, self.backward) if one)
+
+    @property
     def bytes_moved(self) -> float:
         """To and from memory. [B]"""
-        passes = [one for one in (self.forward, self.again, self.backward) if one]
-        return sum(float(one.times.bytes_moved.sum()) for one in passes) + self.memory.moved_by_optimizer_bytes
+        return sum(float(one.times.bytes_moved.sum()) for one in self.passes) + self.memory.moved_by_optimizer_bytes
 
     @property
     def capacity_bytes(self) -> float | None:

@@ -167,7 +167,7 @@ def test_tables_of_others_are_told_without_any_package(monkeypatch, found, tmp_p
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("file", ["networks", "generations"])
+@pytest.mark.parametrize("file", ["networks", "generations", "trainings"])
 def test_claims_about_whole_networks_are_told_beside_those_of_kernels(file):
     suite = Suite.of_project([PROJECT / "golden"], None)
     claims = read.load(PROJECT / f"golden/silicon/{file}.yaml").claims

@@ -215,7 +215,7 @@ def findings(
         if said := _said(row, known, names, identifier.registry.roots):
             printed = [kind for kind in (*SHARES, RATE) if kind in said.numbers]
             for kind in printed:
-                if kind != RATE or printed == [RATE] or said.network:
+                if kind != RATE or printed == [RATE] or not _lacking(said):
                     yield _Judge(identifier, said, kind, file).finding()
 
 

@@ -7,6 +7,7 @@ because it is a file of the goldens:
     prediction: published vidur-a40-llama2-7b        the whole table; with a regime only its rows
     prediction: network mlperf-resnet50              a table of whole networks; `order` and `bound` are about all rows
     prediction: generation trtllm-fp8                the same of language models that write tokens
+    prediction: training foundry-mpt order           the same of training, by the roofline
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +24,7 @@ from rooflint.base.errors import shown
 from rooflint.base.units import DIMENSIONLESS, SECONDS, format_quantity
 from rooflint.kernels.shapes import Numbers
 from rooflint.prediction.predict import ROOFLINE, SILICON
-from rooflint_calibration import generations, networks, published
+from rooflint_calibration import generations, networks, published, trainings
 from rooflint_calibration.evaluation import score
 from rooflint_calibration.package import PUBLISHED, NotInstalledError
 from rooflint_calibration.published import Given, Published
@@ -43,7 +44,9 @@ def subjects() -> Mapping[str, Subject]:
     whole = Subject(known, _network_and_part, obtain_network, sampled=False)
     known = f"a table of {generations.FOLDER}, and perhaps {' or '.join(WHOLE)}"
     written = Subject(known, _network_and_part, obtain_generation, sampled=False)
-    found = {"published": tables, networks.TOPIC: whole, generations.TOPIC: written}
+    known = f"a table of {trainings.FOLDER}, and perhaps {' or '.join(WHOLE)}"
+    trained = Subject(known, _network_and_part, obtain_training, sampled=False)
+    found = {"published": tables, networks.TOPIC: whole, generations.TOPIC: written, trainings.TOPIC: trained}
     return {name: held_out.subject(name) for name in TOPICS} | found
 
 
@@ -190,7 +193,14 @@ def obtain_generation(claim: Claim, context: Context) -> Obtained:
     return _of_table(claim, table, bound, lambda by: generations.predicted_s(table, context.registry, by))
 
 
-Table = networks.NetworkTable | generations.GenerationTable
+def obtain_training(claim: Claim, context: Context) -> Obtained:
+    """Steps of training beside published rates. Raises RooflintError or InputError."""
+    table = trainings.find(claim.subject.split()[1], context.golden_roots)
+    bound = trainings.bound_s(table, context.registry)
+    return _of_table(claim, table, bound, lambda _: trainings.predicted_s(table, context.registry))
+
+
+Table = networks.NetworkTable | generations.GenerationTable | trainings.TrainingTable
 
 
 def _of_table(claim: Claim, table: Table, bound: Numbers, predict: Callable[[str], Numbers]) -> Obtained:

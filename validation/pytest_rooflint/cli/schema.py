@@ -40,6 +40,7 @@ from rooflint_calibration.generations import GenerationTableSpec
 from rooflint_calibration.networks import NetworkTableSpec
 from rooflint_calibration.published import PublishedSpec
 from rooflint_calibration.regressions import RegressionsRecord
+from rooflint_calibration.trainings import TrainingTableSpec
 from rooflint_report.evidence import Evidence
 
 app = typer.Typer(add_completion=False)
@@ -82,6 +83,7 @@ _HARNESS: Mapping[str, type[BaseModel]] = {
     "generations": GenerationTableSpec,
     "networks": NetworkTableSpec,
     "published": PublishedSpec,
+    "trainings": TrainingTableSpec,
     "measure_compare": ComparisonRecord,
     "measure_calibrate": MeasureCalibrationRecord,
 }

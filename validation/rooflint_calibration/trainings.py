@@ -1,0 +1,146 @@
+"""Published rates of training, golden/silicon/published/trainings/*.yaml, and steps by the roofline.
+
+The step of a device has its share of the sequences; gradients and weights that devices exchange, and the optimizer, are
+left out. So is fusion, which saves bytes: the bound counts what is computed alone.
+
+    seconds of a token = (forward + backward + what runs again) / tokens of a device
+    bound              = what of it is computed
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from rooflint.coefficients.library import FREE
+from rooflint.energy.model import Energies
+from rooflint.hardware.device import working_peak_ops_per_s
+from rooflint.hardware.registry import PACKAGED, Registry
+from rooflint.hardware.schema import Id, Strict, Text, Word
+from rooflint.hardware.spec_files import read_spec
+from rooflint.kernels.shapes import Numbers
+from rooflint.prediction.predict import Setting
+from rooflint.prediction.training import Recompute, Run, Training, train
+from rooflint.workloads.networks import Network, network_named
+from rooflint_calibration.networks import of_others
+from rooflint_calibration.package import PUBLISHED
+from rooflint_calibration.published import PublishedSourceSpec, file_of, files_in, lines_of
+
+TOPIC = "training"
+FOLDER = f"{PUBLISHED}/trainings"
+"""The folder of a golden root with these tables; it has no claims."""
+
+
+class TrainingRowSpec(Strict):
+    """One published run."""
+
+    network: Id
+    device: Id
+    tokens_per_s: Annotated[float, Field(gt=0)]
+    """Of all devices together."""
+    devices: Annotated[int, Field(ge=1)]
+    length: Annotated[int, Field(ge=1)]
+    """Tokens of a sequence; a network that was built for more of them than its context has positions for them."""
+    batch: Annotated[int, Field(ge=1)]
+    """Sequences that a device computes at once."""
+    recompute: Recompute
+
+    @property
+    def label(self) -> str:
+        """For a reader."""
+        return f"{self.network} on {self.devices} {self.device}, {self.batch} × {self.length} tokens"
+
+
+class TrainingTableSpec(Strict):
+    """One table, in one precision."""
+
+    title: Text
+    precision: Word
+    source: PublishedSourceSpec
+    why: Text
+    """How rows were picked and what was left out."""
+    rows: Annotated[list[TrainingRowSpec], Field(min_length=2)]
+
+
+@dataclass(frozen=True)
+class TrainingTable:
+    """One table."""
+
+    file: Path
+    spec: TrainingTableSpec
+    lines: tuple[int, ...]
+
+    @property
+    def slug(self) -> str:
+        """Its name in claims."""
+        return self.file.stem
+
+    each = "token"
+    """What the rates are of."""
+
+    def label(self, row: int) -> str:
+        """A row for a reader."""
+        return self.spec.rows[row].label
+
+    @property
+    def seconds(self) -> Numbers:
+        """Time of a token of one device. [s], shape (rows,)"""
+        return np.array([row.devices / row.tokens_per_s for row in self.spec.rows])
+
+
+def files(roots: Iterable[Path]) -> Iterator[Path]:
+    """All tables of some golden folders."""
+    return files_in(FOLDER, roots)
+
+
+def find(slug: str, roots: Iterable[Path]) -> TrainingTable:
+    """The table of that name. Raises RooflintError if there is none, InputError for an invalid one."""
+    return read(file_of(slug, FOLDER, files(roots)))
+
+
+def read(file: Path, text: str | None = None) -> TrainingTable:
+    """A table, or a text in its place. Raises InputError."""
+    document, spec = read_spec(file, TrainingTableSpec, text)
+    return TrainingTable(file, spec, lines_of(document, [row.label for row in spec.rows]))
+
+
+# ---- Predictions
+
+
+def predicted_s(table: TrainingTable, registry: Registry) -> Numbers:
+    """Time of a token by the roofline, without launches: no kernel of a backward pass was calibrated. [s], (rows,)"""
+    return np.array([sum(one.latency_s for one in step.passes) / step.run.tokens for step in _steps(table, registry)])
+
+
+def bound_s(table: TrainingTable, registry: Registry) -> Numbers:
+    """The least time of a token: what is computed, at the peak. [s], shape (rows,)"""
+    steps = _steps(table, registry)
+    return np.array([sum(one.times.compute_s.sum() for one in step.passes) / step.run.tokens for step in steps])
+
+
+def _steps(table: TrainingTable, registry: Registry) -> Iterator[Training]:
+    energies, setting = Energies.of(registry), Setting(table.spec.precision, launch=FREE)
+    for row in table.spec.rows:
+        run = Run(_network(row, registry), row.batch, row.length, row.recompute)
+        yield train(registry.get(row.device), run, energies, setting)
+
+
+def _network(row: TrainingRowSpec, registry: Registry) -> Network:
+    found = network_named(row.network, (*registry.roots, PACKAGED))
+    net = found.transformer
+    return found if row.length <= net.context else replace(found, configuration=replace(net, context=row.length))
+
+
+def baselines_s(table: TrainingTable, registry: Registry) -> Mapping[str, Numbers]:
+    """Time of a token by the peak of the datasheet, and by 6 N over it, each with a constant fitted to the other rows.
+
+    [s], shape (rows,)
+    """
+    rows = table.spec.rows
+    peaks = np.array([working_peak_ops_per_s(registry.get(row.device), table.spec.precision) for row in rows])
+    parameters = np.array([_network(row, registry).transformer.active_parameters for row in rows])
+    rates = {"peak × constant": peaks, "peak over parameters × constant": peaks / parameters}
+    return {name: of_others(table.seconds, rate) for name, rate in rates.items()}
