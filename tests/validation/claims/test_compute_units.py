@@ -2,6 +2,9 @@
 
 import pytest
 
+from pytest_rooflint.golden import read
+from pytest_rooflint.suite.judge import judge
+
 # ---- `peak`
 
 
@@ -364,3 +367,16 @@ def test_a_process_node_is_that_of_the_spec(acme, one, paths):
 def test_only_the_node_is_claimed_of_a_process(refusal):
     assert "want 'process: node', found 'n4'" in refusal("process: n4, expect: 4 nm ± 1 %")
     assert "a process is in m" in refusal("process: node, expect: 4.00 W")
+
+
+def test_devices_of_a_system_are_counted_along_its_axes(tmp_path, shipped_suite):
+    # 16 × 20 × 28
+    source = "source: {document: Somebody, where: p. 1, grade: read}"
+    file, verdicts = tmp_path / "pod.yaml", []
+    for count in (8960, 4480):
+        file.write_text(f"hardware: google/tpu-v5p-pod\n{source}\nclaims:\n  - {{count: devices, expect: {count}}}\n")
+        (claim,) = read.load(file).claims
+        verdicts.append(judge(claim, "", shipped_suite))
+    right, wrong = verdicts
+    assert (right.outcome, wrong.outcome) == ("pass", "fail")
+    assert {fact.path for fact in right.facts} == {"axes.x", "axes.y", "axes.z"}

@@ -9,6 +9,10 @@ from rooflint.base.facts import Fact, Factor, Ladder
 from rooflint.base.units import DIMENSIONLESS, HERTZ, METRES, OPS_PER_S
 from rooflint.diagnosis.candidate_causes import contradictions
 from rooflint.hardware.device import ComputeUnit, Hardware, UnsupportedError
+from rooflint.hardware.names import system_of
+
+DEVICES = "devices"
+"""What a system is counted in."""
 
 # ---- `peak: tensor_core int8`, or of several units together: `tensor_core int8 + dla int8`
 
@@ -52,12 +56,14 @@ PEAK = Kind(
     check=check_peak,
 )
 
-# ---- `count: SM` counts groups, `count: cuda_core` counts units (groups × units per group)
+# ---- `count: SM` counts groups, `count: cuda_core` counts units (groups × units per group), `count: devices` a system
 
 
 def obtain_count(claim: Claim, context: Context) -> Obtained:
     """The count, of one part where the claim says `per:`. [1]"""
     hardware = context.device(claim)
+    if hardware.joined and claim.subject == DEVICES:
+        return product(system_of(context.registry, hardware).devices(), DIMENSIONLESS, hardware)
     ladder = per_part(_count(hardware, claim.subject), claim, hardware)
     return product(ladder, DIMENSIONLESS, hardware, unit=claim.subject)
 
@@ -81,7 +87,7 @@ def _count(hardware: Hardware, name: str) -> Ladder:
 
 COUNT = Kind(
     "count",
-    "how many groups or units of that name the device has",
+    "how many groups or units of that name the device has, or how many `devices` a system",
     obtain_count,
     DIMENSIONLESS,
     options=kinds.PER,
