@@ -95,6 +95,7 @@ class Policy:
 
 _INT4_GROUPS = Precision("int4", 4, floating=False, block=128, scale_bits=16)
 _FP8_BLOCKS = Precision("fp8", 8, floating=True, block=128 * 128, scale_bits=32)
+_NVFP4 = Precision("fp4", 4, floating=True, block=16, scale_bits=8)
 _INT8, _FP8, _MXFP4 = PRECISIONS["int8"], PRECISIONS["fp8"], PRECISIONS["mxfp4"]
 
 POLICIES: dict[str, Policy] = {
@@ -107,6 +108,8 @@ POLICIES: dict[str, Policy] = {
         Policy("fp8-kv16", _FP8, "fp8", ("fp8",), source="compressed-tensors, preset FP8"),
         Policy("fp8-kv8", _FP8, "fp8", ("fp8",), "fp8", source="FP8 and an FP8 cache"),
         Policy("fp8-block", _FP8_BLOCKS, "fp8", ("fp8",), source="DeepSeek-V3, arXiv:2412.19437, section 3.3"),
+        Policy("nvfp4", _NVFP4, "fp4", ("fp4",), source="compressed-tensors, preset NVFP4"),
+        Policy("nvfp4-kv8", _NVFP4, "fp4", ("fp4",), "fp8", source="NVIDIA Model Optimizer, NVFP4 and an FP8 cache"),
         Policy("mxfp4", _MXFP4, "bf16", WIDE, experts_only=True, source="gpt-oss, arXiv:2508.10925, section 2.1"),
         Policy("mxfp4-a8", _MXFP4, "fp8", ("fp8",), experts_only=True, source="gpt-oss, multiplied in FP8"),
     )

@@ -120,10 +120,10 @@ def test_the_nearest_precision_is_of_the_same_sort_and_of_nearly_as_many_bits(na
 # ---- policies
 
 
-def test_four_bits_and_a_scale_for_128_or_for_32_elements():
-    # 4 bit + 16 bit / 128; 4 bit + 8 bit / 32; 8 bit + 32 bit / 128²
+def test_four_bits_and_a_scale_for_128_for_32_or_for_16_elements():
+    # 4 bit + 16 bit / 128; 4 bit + 8 bit / 32; 4 bit + 8 bit / 16; 8 bit + 32 bit / 128²
     stored = {name: one.weights.stored_bits for name, one in POLICIES.items()}
-    assert (stored["w4a16"], stored["mxfp4"], stored["fp8-block"]) == (4.125, 4.25, 8 + 32 / 16384)
+    assert [stored[one] for one in ("w4a16", "mxfp4", "nvfp4-kv8", "fp8-block")] == [4.125, 4.25, 4.5, 8 + 32 / 16384]
 
 
 def test_policies_are_made_of_formats_that_exist():
