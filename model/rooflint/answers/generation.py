@@ -16,6 +16,7 @@ from rooflint.answers.record import (
     run_fields,
     run_text,
 )
+from rooflint.base.errors import RooflintError
 from rooflint.base.text import UNKNOWN, counted
 from rooflint.base.units import BYTES, JOULES, SECONDS, format_quantity, percent
 from rooflint.hardware.schema import Strict
@@ -164,8 +165,15 @@ def answer(
     wanted: Sequence[Requirement] = (),
     *,
     kernels: bool = False,
+    phase: str = "",
 ) -> Answer:
-    """For one device or several, or for one place; with the times of kernels for the first."""
+    """For one device or several, or for one place; with the times of kernels for the first.
+
+    With a phase alone where one is named, and then with all of its kernels. Raises RooflintError for a phase that the
+    run does not have.
+    """
+    if phase and phase not in (having := ("prefill", "decode")[: 1 + (run.steps > 0)]):
+        raise RooflintError(f"--phase: want {' or '.join(having)}, found '{phase}'")
     able = [one.found for one in found if one.found]
     how = found[0].place.how if found else ALONE
     memory = run.memory(setting.storage or setting.compute, how)
@@ -186,9 +194,9 @@ def answer(
         does_not_fit=[too_large(one) for one in able if one.fits is False],
         caveats=[*caveats(one.contender for one in found), *(SHARED_CAVEATS if how.devices > 1 else ())],
     )
-    sections = [*_sections(run, record, able, wanted)]
+    sections = [*_sections(run, record, able, wanted, phase)]
     if kernels and found[0].found:
-        sections.append(_kernels(found[0], run))
+        sections.append(_kernels(found[0], run, phase))
     return Answer(
         title=f"{run.network.name}: {counted(run.generate, 'token')} after a prompt of {run.prompt}",
         subtitle=f"{run_text(run.batch, setting)}{', ' if how.devices > 1 else ''}{how}; {basis_text(setting)}",
@@ -279,7 +287,7 @@ def too_large(one: Generation) -> str:
 
 
 def _sections(
-    run: Run, record: GenerateRecord, able: Sequence[Generation], wanted: Sequence[Requirement]
+    run: Run, record: GenerateRecord, able: Sequence[Generation], wanted: Sequence[Requirement], phase: str
 ) -> Iterator[Section]:
     if record.does_not_fit:
         yield Prose("Does not fit", tuple(record.does_not_fit))
@@ -298,7 +306,8 @@ def _sections(
         yield Bars("Time by phase", tuple(map(_bar, able)), "of the whole run")
         note = "share of the time of the phase, and of what the device could do in it"
         columns = (*PHASES[:6], "network", *PHASES[6:]) if record.exchanges else PHASES
-        yield Grid("Phases", Table(columns, tuple(row for one in able for row in _phases(one))), note)
+        rows = (row for one in able for row in _phases(one) if phase in ("", row[1]))
+        yield Grid("Phases", Table(columns, tuple(rows)), note)
         yield Grid("Room", Table(ROOM, tuple(map(_room, able))), "largest batch: the most sequences that fit")
         if priced := [one for one in able if one.tariff]:
             yield Prose("Cost", tuple(f"{one.short}: {_price(one)}" for one in priced))
@@ -458,14 +467,15 @@ MOST_KERNELS = 8
 """Of each phase that are listed."""
 
 
-def _kernels(one: Candidate, run: Run) -> Grid:
+def _kernels(one: Candidate, run: Run, only: str) -> Grid:
     rows = []
     for phase, kernels in kernel_times(one, run).items():
+        if only and phase != only:
+            continue
         whole = sum(kernels.values())
         first = sorted(kernels.items(), key=lambda pair: -pair[1])
-        rows += [
-            (phase, name, seconds_text(seconds), percent(seconds / whole)) for name, seconds in first[:MOST_KERNELS]
-        ]
-        if rest := sum(seconds for _, seconds in first[MOST_KERNELS:]):
-            rows.append((phase, f"{len(first) - MOST_KERNELS} others", seconds_text(rest), percent(rest / whole)))
+        most = len(first) if only else MOST_KERNELS
+        rows += [(phase, name, seconds_text(seconds), percent(seconds / whole)) for name, seconds in first[:most]]
+        if rest := sum(seconds for _, seconds in first[most:]):
+            rows.append((phase, f"{len(first) - most} others", seconds_text(rest), percent(rest / whole)))
     return Grid("Kernels", Table(("phase", "kernel", "time", "of the phase"), tuple(rows)), "of all layers and passes")

@@ -52,11 +52,14 @@ class Generations:
         """One row a device, precision and batch, in SI base units."""
         return Columns.of(self.answer().listing)
 
-    def answer(self, *, kernels: bool = False) -> Answer:
-        """What `rooflint compare --generate` prints of one run, and `rooflint sweep --generate` of several."""
+    def answer(self, *, kernels: bool = False, phase: str = "") -> Answer:
+        """What `rooflint compare --generate` prints of one run, and `rooflint sweep --generate` of several.
+
+        With kernels it is what `rooflint analyze` prints; `phase` keeps to `prefill` or `decode`.
+        """
         if len(self.runs) == len(self.settings) == len({one.place.how for one in self.candidates}) == 1:
             return generation_answer.answer(
-                self.runs[0], self.candidates, self.settings[0], self.wanted, kernels=kernels
+                self.runs[0], self.candidates, self.settings[0], self.wanted, kernels=kernels, phase=phase
             )
         return generation_sweep.answer(self.runs, self.candidates, self.wanted)
 

@@ -54,6 +54,7 @@ def analyze_command(
     prompt: options.Prompt = None,
     past: options.Past = 0,
     generate: options.Generate = None,
+    phase: Annotated[str, typer.Option(help="Of a language model, prefill or decode alone, with all kernels.")] = "",
     require: Annotated[str, typer.Option(help="With --generate: bounds, such as first-token<500ms.")] = "",
     memory_share: options.MemoryShare = 1.0,
     tp: options.Tensor = 1,
@@ -70,8 +71,8 @@ def analyze_command(
     shared: dict[str, Any] = {"precision": precision, "storage": storage, "launch": launch, "fidelity": fidelity}
     shared |= {"at": at, "specs": specs}
     if train or recompute:
-        others = {"input": shape, "past": past, "generate": generate, "fuse": fuse, "require": require, **several}
-        _refuse_beside_train(others, train)
+        others = {"input": shape, "past": past, "generate": generate, "fuse": fuse, "require": require, "phase": phase}
+        _refuse_beside_train({**others, **several}, train)
         again = recompute or "selective"
         step = rooflint.train(network, device, length=prompt, batch=batch or 1, recompute=again, **shared)
         deliver(step.answer(), form, output)
@@ -79,7 +80,7 @@ def analyze_command(
     from rooflint.prediction.cost import CostTables, Place, cost_of  # noqa: PLC0415
 
     place, shared = Place(region, electricity, pue, years, load), {**shared, "fuse": fuse, "cached": cached}
-    if tokens := _tokens(generate, several):
+    if tokens := _tokens(generate, several, phase):
         _refuse_beside_generate(
             {"input": shape, "past": past, "load": load != 1, "region": region != "world"}, generate
         )
@@ -87,7 +88,7 @@ def analyze_command(
             network, [device], prompt=prompt, generate=tokens, batch=batch or 1, require=require,
             memory_share=memory_share, site=place, tp=tp, pp=pp, ep=ep, **shared,
         )  # fmt: skip
-        deliver(written.answer(kernels=True), form, output)
+        deliver(written.answer(kernels=True, phase=phase), form, output)
         return
     _want_generate({"require": require, "memory-share": memory_share != 1})
     sizes = shapes_of(shape)
@@ -108,9 +109,15 @@ def _one_of(argument: str, option: str) -> str:
     return argument or option
 
 
-def _tokens(generate: int | None, several: Mapping[str, bool]) -> int | None:
-    """Tokens to write: those that are asked for, or the first one where several devices read a prompt alone."""
-    return generate or (1 if any(several.values()) else None)
+TOKENS = 256
+"""Tokens to write where decode is asked for, and not how many."""
+
+
+def _tokens(generate: int | None, several: Mapping[str, bool], phase: str = "") -> int | None:
+    """Tokens to write: those that are asked for, or the first one where a prompt is read alone by several devices."""
+    if generate or not (phase or any(several.values())):
+        return generate
+    return 1 if phase in ("", "prefill") else TOKENS
 
 
 class Level(StrEnum):

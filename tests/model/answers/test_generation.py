@@ -230,6 +230,24 @@ def test_analyze_lists_kernels_and_collectives_of_several_devices():
     assert sum(shares[:9]) == pytest.approx(100, abs=0.5)
 
 
+def test_a_phase_alone_has_all_of_its_kernels():
+    asked = ("analyze", "llama-3.1-8b", "-d", "l4", "--prompt", "512", "-p", "w4a16", "--phase")
+    text = run(*asked, "decode")
+    rows = text.partition("Kernels ──")[2]
+    assert "256 tokens after a prompt of 512" in text
+    assert (rows.count("prefill "), rows.count(" others")) == (0, 0)
+    shares = [float(share) for share in re.findall(r"([0-9.]+) %$", rows, re.MULTILINE)]
+    assert len(shares) > 9
+    assert sum(shares) == pytest.approx(100, abs=0.5)
+    assert "1 token after a prompt of 512" in run(*asked, "prefill")
+    for words, problem in (
+        (("decod",), "--phase: want prefill or decode, found 'decod'"),
+        (("decode", "--generate", "1"), "--phase: want prefill, found 'decode'"),
+    ):
+        with pytest.raises(RooflintError, match=problem):
+            run(*asked, *words)
+
+
 @pytest.mark.parametrize("device", [(), ("l4", "-d", "t4")])
 def test_analyze_wants_one_device(device):
     with pytest.raises(
