@@ -12,10 +12,11 @@ others, so the bound is the longer of all that it computes and of what its steps
     bound = max(compute of prefill and of a step, bytes of a step), each for one token
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Generic, TypeVar
 
 import numpy as np
 from pydantic import Field
@@ -50,15 +51,70 @@ The bound has no such limit.
 """
 
 
-class GenerationRowSpec(Strict):
-    """One published result."""
+class RatedRowSpec(Strict):
+    """One published rate."""
 
     network: Id
     device: Id
     tokens_per_s: Annotated[float, Field(gt=0)]
-    """Written by all devices together."""
+    """Of all devices together."""
     devices: Annotated[int, Field(ge=1)] = 1
-    """Each with the whole network, or groups of `tp` or `ep` that share it."""
+
+    @property
+    @abstractmethod
+    def label(self) -> str:
+        """For a reader."""
+
+
+class RatedTableSpec(Strict):
+    """One table, in one precision."""
+
+    title: Text
+    precision: Word
+    source: PublishedSourceSpec
+    why: Text
+    """How rows were picked and what was left out; what the lengths are means of."""
+    rows: Sequence[RatedRowSpec]
+
+
+Spec = TypeVar("Spec", bound=RatedTableSpec)
+
+
+@dataclass(frozen=True)
+class RatedTable(Generic[Spec]):
+    """One table of tokens a second."""
+
+    file: Path
+    spec: Spec
+    lines: tuple[int, ...]
+
+    @property
+    def slug(self) -> str:
+        """Its name in claims."""
+        return self.file.stem
+
+    each = "token"
+    """What the rates are of."""
+
+    def label(self, row: int) -> str:
+        """A row for a reader."""
+        return self.spec.rows[row].label
+
+    @property
+    def seconds(self) -> Numbers:
+        """Time of a token of one device, or of one group that shares the network. [s], shape (rows,)"""
+        return np.array([row.devices / row.tokens_per_s for row in self.spec.rows])
+
+
+def read_as(spec: type[Spec], file: Path, text: str | None = None) -> RatedTable[Spec]:
+    """A table, or a text in its place. Raises InputError."""
+    document, found = read_spec(file, spec, text)
+    return RatedTable(file, found, lines_of(document, [row.label for row in found.rows]))
+
+
+class GenerationRowSpec(RatedRowSpec):
+    """One published result; its devices have the whole network each, or are groups of `tp` or `ep` that share it."""
+
     tp: Annotated[int, Field(ge=1)] = 1
     """Devices that share each product."""
     ep: Annotated[int, Field(ge=1)] = 1
@@ -81,41 +137,13 @@ class GenerationRowSpec(Strict):
         return Parallelism(self.tp, 1, self.ep)
 
 
-class GenerationTableSpec(Strict):
-    """One table, in one precision."""
+class GenerationTableSpec(RatedTableSpec):
+    """Rates of tokens that are written."""
 
-    title: Text
-    precision: Word
-    source: PublishedSourceSpec
-    why: Text
-    """How rows were picked and what was left out; what the lengths are means of."""
     rows: Annotated[list[GenerationRowSpec], Field(min_length=2)]
 
 
-@dataclass(frozen=True)
-class GenerationTable:
-    """One table."""
-
-    file: Path
-    spec: GenerationTableSpec
-    lines: tuple[int, ...]
-
-    @property
-    def slug(self) -> str:
-        """Its name in claims."""
-        return self.file.stem
-
-    each = "token"
-    """What the rates are of."""
-
-    def label(self, row: int) -> str:
-        """A row for a reader."""
-        return self.spec.rows[row].label
-
-    @property
-    def seconds(self) -> Numbers:
-        """Time of a token that one device writes, or one group that shares the network. [s], shape (rows,)"""
-        return np.array([row.devices / row.tokens_per_s for row in self.spec.rows])
+GenerationTable = RatedTable[GenerationTableSpec]
 
 
 def files(roots: Iterable[Path]) -> Iterator[Path]:
@@ -130,8 +158,7 @@ def find(slug: str, roots: Iterable[Path]) -> GenerationTable:
 
 def read(file: Path, text: str | None = None) -> GenerationTable:
     """A table, or a text in its place. Raises InputError."""
-    document, spec = read_spec(file, GenerationTableSpec, text)
-    return GenerationTable(file, spec, lines_of(document, [row.label for row in spec.rows]))
+    return read_as(GenerationTableSpec, file, text)
 
 
 # ---- Predictions

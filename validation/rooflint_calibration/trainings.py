@@ -8,7 +8,7 @@ left out. So is fusion, which saves bytes: the bound counts what is computed alo
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -19,29 +19,23 @@ from rooflint.coefficients.library import FREE
 from rooflint.energy.model import Energies
 from rooflint.hardware.device import working_peak_ops_per_s
 from rooflint.hardware.registry import PACKAGED, Registry
-from rooflint.hardware.schema import Id, Strict, Text, Word
-from rooflint.hardware.spec_files import read_spec
 from rooflint.kernels.shapes import Numbers
 from rooflint.prediction.predict import Setting
 from rooflint.prediction.training import Recompute, Run, Training, train
 from rooflint.workloads.networks import Network, network_named
+from rooflint_calibration.generations import RatedRowSpec, RatedTable, RatedTableSpec, read_as
 from rooflint_calibration.networks import of_others
 from rooflint_calibration.package import PUBLISHED
-from rooflint_calibration.published import PublishedSourceSpec, file_of, files_in, lines_of
+from rooflint_calibration.published import file_of, files_in
 
 TOPIC = "training"
 FOLDER = f"{PUBLISHED}/trainings"
 """The folder of a golden root with these tables; it has no claims."""
 
 
-class TrainingRowSpec(Strict):
+class TrainingRowSpec(RatedRowSpec):
     """One published run."""
 
-    network: Id
-    device: Id
-    tokens_per_s: Annotated[float, Field(gt=0)]
-    """Of all devices together."""
-    devices: Annotated[int, Field(ge=1)]
     length: Annotated[int, Field(ge=1)]
     """Tokens of a sequence; a network that was built for more of them than its context has positions for them."""
     batch: Annotated[int, Field(ge=1)]
@@ -54,41 +48,13 @@ class TrainingRowSpec(Strict):
         return f"{self.network} on {self.devices} {self.device}, {self.batch} × {self.length} tokens"
 
 
-class TrainingTableSpec(Strict):
-    """One table, in one precision."""
+class TrainingTableSpec(RatedTableSpec):
+    """Rates of tokens that a network is trained on."""
 
-    title: Text
-    precision: Word
-    source: PublishedSourceSpec
-    why: Text
-    """How rows were picked and what was left out."""
     rows: Annotated[list[TrainingRowSpec], Field(min_length=2)]
 
 
-@dataclass(frozen=True)
-class TrainingTable:
-    """One table."""
-
-    file: Path
-    spec: TrainingTableSpec
-    lines: tuple[int, ...]
-
-    @property
-    def slug(self) -> str:
-        """Its name in claims."""
-        return self.file.stem
-
-    each = "token"
-    """What the rates are of."""
-
-    def label(self, row: int) -> str:
-        """A row for a reader."""
-        return self.spec.rows[row].label
-
-    @property
-    def seconds(self) -> Numbers:
-        """Time of a token of one device. [s], shape (rows,)"""
-        return np.array([row.devices / row.tokens_per_s for row in self.spec.rows])
+TrainingTable = RatedTable[TrainingTableSpec]
 
 
 def files(roots: Iterable[Path]) -> Iterator[Path]:
@@ -103,8 +69,7 @@ def find(slug: str, roots: Iterable[Path]) -> TrainingTable:
 
 def read(file: Path, text: str | None = None) -> TrainingTable:
     """A table, or a text in its place. Raises InputError."""
-    document, spec = read_spec(file, TrainingTableSpec, text)
-    return TrainingTable(file, spec, lines_of(document, [row.label for row in spec.rows]))
+    return read_as(TrainingTableSpec, file, text)
 
 
 # ---- Predictions

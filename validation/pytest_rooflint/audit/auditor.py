@@ -8,8 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from textwrap import shorten
+from types import ModuleType
 
-from pytest_rooflint.audit import training
 from pytest_rooflint.audit.account import Finding
 from pytest_rooflint.audit.cells import (
     BASE,
@@ -41,10 +41,11 @@ from pytest_rooflint.audit.rows import (
 )
 from pytest_rooflint.audit.shared import consistent, of_something_else, parts_of, table_wide, with_digits_of_columns
 from pytest_rooflint.audit.tables import PYTHON, read
+from pytest_rooflint.audit.training_columns import guessed
 from pytest_rooflint.audit.unlabelled import presumed
 from rooflint.base.errors import refuse
 from rooflint.base.precision import PRECISIONS
-from rooflint.diagnosis.figures import COARSE, FLOOR, QUANTITIES, RATE, SHARES, Explanation, Figure, Printed
+from rooflint.diagnosis.figures import COARSE, FLOOR, QUANTITIES, RATE, SHARES, TRAINING, Explanation, Figure, Printed
 from rooflint.diagnosis.identify import Identifier
 from rooflint.diagnosis.labels import Asked
 from rooflint.hardware.names import Meaning, Names, names_of
@@ -94,7 +95,7 @@ class Auditor:
         names = list(dict.fromkeys(name for row in rows for name in row))
         known = columns(
             names,
-            {**training.guessed(names, rows, self.registry.roots, self._is_device), **self.mapping},
+            {**guessed(names, rows, self._is_device, self._is_network), **self.mapping},
             self._counted,
         )
         self._refuse_unusable(known, names, file)
@@ -111,7 +112,7 @@ class Auditor:
         others = [one for one in read_off if isinstance(one, Finding)]
         ignored = _ignored([name for name in names if name not in known and name not in self.mapping], rows, file)
         judged = of_something_else(table_wide(self._judged(list(once.values()), file), self._has_sparse))
-        runs = training.findings(rows, known, file, self.identifier, self.names)
+        runs = self._of_training(rows, known, file)
         findings = [*judged, *runs, *others, *ignored]
         return sorted(findings, key=lambda one: (one.line, names.index(one.column)))
 
@@ -122,6 +123,13 @@ class Auditor:
         return any(
             one.sparse and right and (one.precision, one.unit) == (right.precision, right.unit) for one in others
         )
+
+    def _of_training(self, rows: Sequence[Row], known: Mapping[str, Column], file: Path) -> Iterable[Finding]:
+        roles = {column.role for column in known.values()}
+        return _training().findings(rows, known, file, self.identifier, self.names) if roles & {*TRAINING} else ()
+
+    def _is_network(self, name: str) -> bool:
+        return _training().network_of(name, self.registry.roots) is not None
 
     def _is_device(self, name: str) -> bool:
         return bool(self.names.meaning(name).devices)
@@ -388,6 +396,13 @@ class Auditor:
         own = () if self._is_emulated(one, best) else own
         note = f"the spec of {hardware.id} has no {one.asked.precision} rate (has: {', '.join(having)})"
         return replace(finding, status="wrong" if own else "unsupported", explanations=own, note=note)
+
+
+def _training() -> ModuleType:
+    """What few tables need, as it takes 0.2 s to import."""
+    from pytest_rooflint.audit import training  # noqa: PLC0415
+
+    return training
 
 
 def _of_one(asked: Asked) -> Asked:

@@ -8,7 +8,7 @@ table is. The rate is one of the table, or tokens a second times the operations 
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,7 +19,8 @@ from typing import get_args
 from pytest_rooflint.audit.account import Finding
 from pytest_rooflint.audit.cells import NumberError, has_no_value, printed
 from pytest_rooflint.audit.columns import Column
-from pytest_rooflint.audit.rows import Cell, IsDevice, Row, named_by, of_number, stated_by
+from pytest_rooflint.audit.rows import Cell, Row, named_by, of_number, stated_by
+from pytest_rooflint.audit.training_columns import EACH, FLOPS, PREFIXES
 from rooflint.base.units import OPS_PER_S, format_number, format_quantity
 from rooflint.diagnosis.causes import Span, ratio_text
 from rooflint.diagnosis.figures import COARSEST, RATE, SHARES, TRAINING, Explanation, Figure, Printed
@@ -38,61 +39,8 @@ PERCENT = 100
 MOST = 3
 """Explanations of a figure."""
 
-_NETWORKS = re.compile(r"(language )?model( name| size)?|network|llm|architecture|workload|config(uration)?")
-_EACH = re.compile(r"(/|\bper\b|_per_)\s*_?(gpu|tpu|npu|device|chip|accelerator|card)\b")
-_TOKENS = re.compile(r"\b(tokens?|toks?|t)\s*(/|per)\s*s(ec(ond)?)?\b|\b(tokens?|tok)_per_s(ec(ond)?)?\b|\btps\b")
-_FLOPS = re.compile(r"([tgp]|tera|giga|peta)\s*-?flops?(\b|_)", re.IGNORECASE)
-_REACHED = re.compile(r"\b(achieved|attained|measured|actual|model|training)\b")
-_LENGTH = re.compile(r"\bseq(uence)?[ _-]?len(gth)?\b|\bcontext([ _-]len(gth)?)?\b|\btokens per sequence\b")
-_PREFIXES = {"t": "TFLOP/s", "g": "GFLOP/s", "p": "PFLOP/s"}
 
-
-# ---- Columns
-
-
-def guessed(names: Sequence[str], rows: Sequence[Row], roots: Sequence[Path], is_device: IsDevice) -> dict[str, str]:
-    """Roles of the columns of training runs by name; nothing of a table that has neither MFU nor HFU nor such a rate.
-
-    A column of models is one of networks where most of them are, and beside one of devices.
-    """
-    roles = {name: role for name in names if (role := _role(name))}
-    if not roles:
-        return {}
-    roles |= {
-        name: "network"
-        for name in names
-        if _NETWORKS.fullmatch(name.strip().lower())
-        and (
-            _are(name, rows, lambda text: _network(text, roots) is not None)
-            or any(_are(other, rows, is_device) for other in names if other != name)
-        )
-    }
-    shares = any(role in SHARES for role in roles.values())
-    return roles if shares or {RATE, "network"} <= {*roles.values()} else {}
-
-
-def _role(name: str) -> str | None:
-    plain = re.sub(r"([a-z])([A-Z])", r"\1 \2", name).lower()
-    words = set(re.findall(r"[a-z]+", plain))
-    utilization = bool({"flop", "flops"} & words) and bool({"utilization", "utilisation"} & words)
-    if "mfu" in words or (utilization and "hardware" not in words):
-        return "mfu"
-    if "hfu" in words or utilization:
-        return "hfu"
-    if _FLOPS.search(plain) and (_EACH.search(plain) or _REACHED.search(plain)) and "peak" not in words:
-        return RATE
-    if _TOKENS.search(plain):
-        return "tokens"
-    return "length" if _LENGTH.search(plain) else None
-
-
-def _are(name: str, rows: Sequence[Row], known: Callable[[str], bool]) -> bool:
-    """Whether most texts of a column are known."""
-    texts = {row[name].text for row in rows if name in row}
-    return 2 * sum(map(known, texts)) > len(texts)
-
-
-def _network(text: str, roots: Sequence[Path]) -> Network | None:
+def network_of(text: str, roots: Sequence[Path]) -> Network | None:
     """`Llama 3.1 8B` is llama-3.1-8b."""
     found = find_network(re.sub(r"[\s_]+", "-", text.strip()), (*roots, PACKAGED))
     return found if found and hasattr(found.configuration, "active_parameters") else None
@@ -174,19 +122,19 @@ def _said(row: Row, known: Mapping[str, Column], names: Names, roots: Sequence[P
             numbers[role] = _number(role, cell.text, known[columns[role]])
     meaning = of_number(names.meaning(named.text), row, known)
     if tokens := numbers.pop("tokens", None):
-        if _EACH.search(columns["tokens"].lower()):
+        if EACH.search(columns["tokens"].lower()):
             numbers["tokens"] = tokens
         elif meaning.times > 1 or any(column.role == "number" for column in known.values()):
             numbers["tokens"] = _scaled(tokens, 1 / meaning.times)
-    network = _network(cells["network"].text, roots) if "network" in cells else None
+    network = network_of(cells["network"].text, roots) if "network" in cells else None
     return _Said(named.text, meaning, stated_by(row, known).precision, cells, numbers, columns, network)
 
 
 def _number(role: str, text: str, column: Column) -> Printed:
     """In base units; a share is a percentage where it says so, or would be above one. Raises NumberError."""
     if role == RATE:
-        prefix = _FLOPS.search(column.name)
-        unit = column.unit or (_PREFIXES[prefix[1][0].lower()] if prefix else None)
+        prefix = FLOPS.search(column.name)
+        unit = column.unit or (PREFIXES[prefix[1][0].lower()] if prefix else None)
         return printed(text, Column(column.name, "peak", commas=column.commas, unit=unit))[0]
     found = printed(text.replace("%", " "), Column(column.name, "count", commas=column.commas))[0]
     if role in SHARES and ("%" in text + column.name or "percent" in column.name.lower() or found.value > 1):
