@@ -163,8 +163,10 @@ def bytes_per_element(name: str) -> float:
 def tensor_bytes(elements: Any, form: str | Precision) -> Any:
     """Storage of a tensor, or of each of an array of tensors: all elements, and a whole scale for a block begun. [B]"""
     known = precision(form) if isinstance(form, str) else form
-    blocks = -(-elements // known.block)
-    return elements * (known.bits / 8) + blocks * (known.scale_bits / 8)
+    stored = elements * (known.bits / 8)
+    if not known.scale_bits:
+        return stored
+    return stored + -(-elements // known.block) * (known.scale_bits / 8)
 
 
 def rate_unit(name: str) -> str:
