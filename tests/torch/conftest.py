@@ -1,7 +1,4 @@
-"""How many of torchvision's networks are captured: one of each kind, or all with `--every-network`; torch's counter.
-
-`tox run -e torch` takes the networks that are captured in a second; `-- -m slow` adds all others.
-"""
+"""Which networks are captured: quick ones, with `-m slow` the others, with `--every-network` all; torch's counter."""
 
 import warnings
 
@@ -22,7 +19,7 @@ def pytest_generate_tests(metafunc):
 
         every = metafunc.config.getoption("every_network", default=False)
         names = networks() if every else metafunc.module.ONE_OF_EACH
-        metafunc.parametrize("any_network", captures(names, quick=metafunc.module.QUICK))
+        metafunc.parametrize("any_network", captures(names, quick=names if every else metafunc.module.QUICK))
 
 
 def captures(names, quick):
@@ -35,7 +32,7 @@ def captures(names, quick):
 
 def pytest_terminal_summary(terminalreporter, config):
     if not config.getoption("every_network", default=False):
-        terminalreporter.write_line("captured one network of each kind; pytest tests/torch --every-network takes all")
+        terminalreporter.write_line("captured quick networks, or one of each kind with -m slow; --every-network takes all")
 
 
 @pytest.fixture
