@@ -85,6 +85,10 @@ def targets(folder: Path) -> dict[str, Target]:
     tables = [{"device": "acme/x1", "int8 TOP/s": 32.8, "TDP (W)": 15}, {"device": "x1", "int8 TOP/s": 16.4}]
     nested = [json.dumps(tables), json.dumps({"acme/x1": {"peaks": {"int8": 32.8e12}, "tdp": "15 W"}})]
     comma = ["device,int8 TOP/s,TDP (W)\nacme/x1,32.8,15\nx1,16.4,7\n", 'device;"unit";peak\n"acme/x1";int8;32\n']
+    comma += [
+        "GPU,precision,Model,SeqLen,GPUs,tokens/s,TFLOP/s/GPU,MFU\nacme/x1,fp16,llama-3.1-8b,4096,8,800,,36 %\n"
+        "acme/x1,fp16,llama-3.1-8b,4096,8,800,5.3,36 %\nacme/x1,fp16,mpt-7b,2048,1,30,0.35,\n"
+    ]
     prices = [text.replace("amd/mi300x", "acme/x1").split("  amd/")[0] for text in texts(SPECS, "prices/amd.yaml")]
     devices = Registry((TINY / "specs", root))
     marks = ["| device | int8 TOP/s | TDP (W) |\n|---|---|---|\n| **acme/x1** | 32.8 | [15](x) |\n"]

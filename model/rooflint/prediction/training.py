@@ -60,8 +60,8 @@ def token_ops(net: Transformer, length: int, *, attention: Attention = "full", c
 
     Chowdhery et al., "PaLM", 2022, appendix B. arXiv:2204.02311. Raises WorkloadError for more than the context.
     """
-    if length > net.context:
-        raise WorkloadError(f"{net.name}: want at most {net.context} tokens, its context; found {length}")
+    if not 1 <= length <= net.context:
+        raise WorkloadError(f"{net.name}: want 1 to {net.context} tokens, its context; found {length}")
     latent = net.latent
     both = latent.nope_size + latent.rope_size + latent.value_size if latent else 2 * net.head_size
     keys = (net.layers - net.window_layers) * _keys(length, 0, attention)

@@ -95,6 +95,13 @@ def test_what_is_missing_is_told(audited):
     assert one(audited("GPU,MFU\nA100 SXM,55.3 %\n")).note.startswith("no column gives its tokens a second and network")
 
 
+@pytest.mark.parametrize("length", ["0.4", "900000"])
+def test_a_length_that_the_network_does_not_have_is_told(audited, length):
+    table = f"GPU,Model,SeqLen,GPUs,tokens/s,MFU\nH100 SXM5,llama-3.1-8b,{length},8,800,36 %\n"
+    finding = one(audited(table))
+    assert (finding.status, finding.note[:37]) == ("not checked", "llama-3.1-8b: want 1 to 131072 tokens")
+
+
 def test_models_beside_devices_are_networks_even_if_none_is_known(audited):
     # as MosaicML prints it: 4.346371E+14 / 989.4e12 = 43.93 %
     table = (
