@@ -204,6 +204,7 @@ def clocks_of(device, precision):
     return {unit.derivation(precision).facts[-1].path for unit in working_units(device, precision)}
 
 
+@pytest.mark.slow
 @given(st.sampled_from(PAIRS), WORKLOADS)
 def test_attained_is_at_most_peak_and_at_most_what_memory_feeds(pair, workload):
     device, precision = REGISTRY.get(pair[0]), pair[1]

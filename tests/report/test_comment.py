@@ -129,6 +129,7 @@ def test_problems_in_files_stand_at_the_top_of_the_page(evidence):
     assert "with 110 CU instead of 220 CU, 2 of 3 failing claims pass and no other fails" in head
 
 
+@pytest.mark.slow
 def test_other_failures_with_one_cause_are_one_line(evidence):
     text = render_comment(evidence | {"claim_changes": claim_changes()})
     one, several = (line for line in text.splitlines() if line.startswith("  - "))

@@ -51,6 +51,7 @@ def test_what_is_read_is_written_with_the_same_keys(evidence):
     assert not lost(evidence, plain(Evidence.model_validate(evidence)))
 
 
+@pytest.mark.slow
 def test_a_newer_writer_may_say_more(tmp_path, evidence):
     file = tmp_path / "evidence.json"
     file.write_text(json.dumps(evidence | {"ledger": {"moved": 1}}), encoding="utf-8")
@@ -120,6 +121,7 @@ def test_what_is_no_record_is_refused(refusal, text):
     assert refusal(text).startswith("the file: ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "place"),
     [

@@ -324,6 +324,7 @@ def acting(text):
             yield one  # in a block of HTML no link is made of an address
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sign", SIGNS)
 def test_what_could_act_is_text(sign):
     assert [*acting(sign), *acting(f"a {sign} b"), *acting(f"- **`a`** ({sign})")] == []

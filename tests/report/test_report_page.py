@@ -133,6 +133,7 @@ def test_no_element_listens_by_itself(page):
     assert [name for _, name, _ in Reader(page).attributes if name.startswith("on")] == []
 
 
+@pytest.mark.slow
 def test_headings_step_by_one(page):
     levels = [int(level) for level in re.findall(r"<h([1-6])", page)]
     assert levels[0] == 1
@@ -404,6 +405,7 @@ def test_a_full_house_stays_below_400_kilobytes(make_evidence):
     assert len(set(Reader(page).ids)) == len(Reader(page).ids)
 
 
+@pytest.mark.slow
 def test_where_the_repository_is_hosted_files_commit_and_pull_request_are_links(evidence):
     url, head = "https://github.com/acme/chips", "b" * 40
     hosting = {"service": "github", "url": url, "commit": head, "pull_request": 7, "run": None, "folder": "sub"}
@@ -417,6 +419,7 @@ def test_where_the_repository_is_hosted_files_commit_and_pull_request_are_links(
     assert not [link for link in Reader(render_html(evidence)).links if "github.com" in link]
 
 
+@pytest.mark.slow
 def test_with_a_base_the_changed_lines_that_make_claims_fail_come_first(evidence):
     blamed = claim_changes([cause([CLAIM]), *(cause([CLAIM], line=number) for number in (30, 31, 32))])
     top = Reader(render_html(evidence | {"claim_changes": blamed})).visible.partition("✓ pass")[0]

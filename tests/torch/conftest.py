@@ -32,7 +32,7 @@ def captures(names, quick):
 
 def pytest_terminal_summary(terminalreporter, config):
     if not config.getoption("every_network", default=False):
-        terminalreporter.write_line("captured quick networks, or one of each kind with -m slow; --every-network takes all")
+        terminalreporter.write_line("captured quick networks; -m slow takes one of each kind, --every-network all")
 
 
 @pytest.fixture

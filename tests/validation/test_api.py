@@ -26,6 +26,7 @@ def test_an_audit_has_a_finding_a_figure(table):
     assert "T4: fp16 peak 6.5 TFLOP/s: wrong" in str(found)
 
 
+@pytest.mark.slow
 def test_an_audit_in_a_notebook_shows_text_as_text(table):
     shown = rl.audit(table)._repr_html_()
     assert "No &lt;such&gt; card" in shown
@@ -37,6 +38,7 @@ def test_an_audit_as_a_data_frame_has_right_figures_too(table):
     assert sorted(rl.audit(table).to_pandas()["status"]) == ["right", "unknown device", "wrong"]
 
 
+@pytest.mark.slow
 def test_a_column_is_what_the_caller_says(tmp_path):
     file = tmp_path / "gpus.csv"
     file.write_text("GPU,Dense\nT4,65\n", encoding="utf-8")

@@ -23,6 +23,7 @@ def run(*arguments):
 ASKED = ("compare", "llama-3.1-70b", "-d", "h100-sxm5,mi300x,t4", "--prompt", "2048", "--generate", "256", "-b", "32")
 
 
+@pytest.mark.slow
 def test_every_option_of_a_generation_is_obeyed_or_refused():
     cached, uncached = (json.loads(run(*ASKED, "-f", "json", *more)) for more in ((), ("--uncached",)))
     assert (cached["cached"], uncached["cached"]) == (True, False)
@@ -83,6 +84,7 @@ def test_only_a_language_model_generates():
         rl.generate("resnet18", "h100-sxm5")
 
 
+@pytest.mark.slow
 def test_analyze_and_compare_say_how_many_tokens():
     text = " ".join(run("analyze", "llama-3.1-8b", "h100-sxm5", "--prompt", "1", "--past", "512").split())
     assert "1 new token after 512, batch 1, bf16" in text
@@ -230,6 +232,7 @@ def test_analyze_lists_kernels_and_collectives_of_several_devices():
     assert sum(shares[:9]) == pytest.approx(100, abs=0.5)
 
 
+@pytest.mark.slow
 def test_a_phase_alone_has_all_of_its_kernels():
     asked = ("analyze", "llama-3.1-8b", "-d", "l4", "--prompt", "512", "-p", "w4a16", "--phase")
     text = run(*asked, "decode")

@@ -51,6 +51,7 @@ def test_unknown_names_are_refused():
         rl.generate("llama-3.1-8b", "l4", precision="w4a17")
 
 
+@pytest.mark.slow
 def test_without_a_device_all_systems_that_are_large_enough_are_compared():
     found = rl.generate("llama-3.1-8b", generate=4, prompt=64, tp=8)
     systems = [one.place.system.short for one in found.candidates]

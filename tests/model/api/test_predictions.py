@@ -72,6 +72,7 @@ def test_options_reach_the_prediction():
     assert again.hardware == slow.hardware
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("made", "typed"),
     [

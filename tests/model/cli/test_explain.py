@@ -29,6 +29,7 @@ def run(*arguments):
     return result.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", QUESTIONS, ids=" ".join)
 def test_text_fits_eighty_columns(question):
     text = run(*question)

@@ -97,6 +97,7 @@ def test_a_drawing_is_written(tmp_path):
     assert b"<svg" in (tmp_path / "a.svg").read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -234,6 +234,7 @@ def test_an_analysis_has_every_kernel():
     assert {row["name"] for row in found["money_and_carbon"]} >= {"carbon of 10⁶ inferences"}
 
 
+@pytest.mark.slow
 def test_models_takes_all_committed_networks_or_those_that_are_named():
     assert len(asked("models", "gpu")["networks"]) == len(networks())
     assert [row["network"] for row in asked("models", "gpu", "vgg16", "resnet50")["networks"]] == ["vgg16", "resnet50"]

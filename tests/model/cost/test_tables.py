@@ -50,6 +50,7 @@ def test_a_device_that_nobody_knows_is_refused_with_the_nearest(economics):
     assert "devices.acme/onee: unknown device 'acme/onee'; did you mean acme/one?" in message
 
 
+@pytest.mark.slow
 def test_the_newest_shipped_rent_of_a_device_times_eight_is_refused_wherever_another_one_is_near():
     caught, missed = set(), set()
     for device in DEVICES:

@@ -493,6 +493,7 @@ def test_what_nobody_can_know_is_said():
         working_units(REGISTRY.get("hailo/hailo-8"), "int8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", REGISTRY.ids())
 def test_working_units_compute_in_the_precision_on_every_device(device):
     hardware = REGISTRY.get(device)

@@ -108,6 +108,7 @@ def test_every_alias_leads_to_one_device():
             assert names_of(SHIPPED).meaning(alias).devices == (device,), alias
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", IDS)
 def test_no_shipped_device_has_more_groups_than_its_silicon(device):
     hardware = SHIPPED.get(device)

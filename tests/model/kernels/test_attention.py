@@ -162,6 +162,7 @@ def test_more_heads_of_their_own_keys_take_no_less(sizes, more, chip):
     assert prefill_s(larger, chip) >= prefill_s(sizes, chip) * (1 - ROUNDING)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("resource", RESOURCES)
 @given(sizes=SHAPE, chip=ANY_CHIP, factor=st.floats(1.0, 4.0), warm=st.booleans())
 def test_more_of_a_resource_takes_no_longer(resource, sizes, chip, factor, warm):

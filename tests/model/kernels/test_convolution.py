@@ -101,6 +101,7 @@ def test_a_larger_convolution_takes_no_less(sizes, which, more, chip):
     assert seconds(larger, chip) >= seconds(sizes, chip) * (1 - ROUNDING)
 
 
+@pytest.mark.slow
 @given(CONVOLUTION, ANY_CHIP, st.floats(1.0, 4.0))
 @pytest.mark.parametrize("resource", ["sms", "macs_per_clock", "clock_hz", "bandwidth_bytes_per_s", "tdp_w"])
 def test_more_of_a_resource_takes_no_longer(resource, sizes, chip, factor):
@@ -175,6 +176,7 @@ def test_they_are_what_the_slow_twins_say(sizes, chip):
     assert found["transformed"] == pytest.approx(slow, rel=1e-9)
 
 
+@pytest.mark.slow
 @given(NINE_TAPS, ANY_LANES)
 def test_none_beats_the_roofline_by_more_than_the_multiplications_it_saves(sizes, chip):
     one = convolution(*sizes, 3, 3)

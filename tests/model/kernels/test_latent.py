@@ -21,6 +21,7 @@ def seconds(model, *sizes, chip=H100):
     return model.predict(model.work(*sizes), chip, CONSTANTS).item()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("chip", [H100, L40S])
 @given(SIZES)

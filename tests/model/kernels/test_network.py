@@ -218,6 +218,7 @@ def test_matrix_units_need_no_windows(chip, gap_s):
 # ----------------------------------------------------------------------------------------------------------- slow twins
 
 
+@pytest.mark.slow
 @given(TABLES, ANY_CHIP, GAPS, st.sampled_from([("bf16", "bf16", 2), ("int8", "fp32", 4), ("bf16", "int8", 2)]))
 def test_a_table_is_timed_as_its_slow_twin(work, chip, gap_s, precisions):
     compute, storage, element_bytes = precisions

@@ -116,6 +116,7 @@ def test_more_rows_columns_or_depth_take_no_less(sizes, which, more, chip, scale
     assert seconds(larger, chip, scale=scale) >= seconds(sizes, chip, scale=scale) * (1 - ROUNDING)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("resource", RESOURCES)
 @given(sizes=SIZES, chip=ANY_CHIP, scale=SCALE, factor=st.floats(1.0, 4.0))
 def test_more_of_a_resource_takes_no_longer(resource, sizes, chip, scale, factor):

@@ -252,6 +252,7 @@ def of_several_sizes(hardware, op, compute):
     return active, len(room), math.ceil(blocks / sum(room))
 
 
+@pytest.mark.slow
 @settings(max_examples=3 * settings.default.max_examples)
 @given(pairs, st.lists(ops, min_size=1, max_size=5))
 def test_the_table_is_what_one_op_after_the_other_gives(pair, rows):

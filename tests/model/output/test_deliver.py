@@ -133,6 +133,7 @@ def test_a_device_is_written_to_and_stays_one(resnet18):
     os.close(theirs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["-", "/dev/stdout"])
 @pytest.mark.parametrize(("form", "printed"), [(None, "text"), ("json", "json")])
 def test_a_dash_is_standard_output(resnet18, capsys, tmp_path, monkeypatch, name, form, printed):
@@ -188,6 +189,7 @@ def test_an_svg_has_every_curve_and_bar_and_is_the_same_each_time(drawn, drawabl
     assert draw(drawable, "svg").decode() == text
 
 
+@pytest.mark.slow
 def test_points_that_are_not_joined_are_drawn_without_a_line(drawn, resnet18):
     def paths(joined):
         section = Curves("C", "x", "y", (Curve("one", (1.0, 2.0), (3.0, 4.0), joined),), linear=True)
@@ -197,6 +199,7 @@ def test_points_that_are_not_joined_are_drawn_without_a_line(drawn, resnet18):
     assert paths(True) == paths(False) + 2
 
 
+@pytest.mark.slow
 def test_a_roofline_is_drawn_with_its_roofs_and_the_labels_of_its_points(drawn, resnet18):
     roof, point = Roof("a roof", 1e12, 1e11), Point("a point", "a roof", 2.0, 1e11)
     section = Rooflines("Roofline", (roof,), (point, replace(point, label="of another", roof="unknown")))

@@ -149,6 +149,7 @@ def test_every_markdown_row_has_as_many_cells_as_columns(table):
         assert line.replace("\\|", "").count("|") == len(table.columns) + 1
 
 
+@pytest.mark.slow
 @given(TABLES)
 def test_every_cell_is_in_the_text(table):
     text = "".join(table_text(table).split())

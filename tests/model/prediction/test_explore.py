@@ -328,6 +328,7 @@ def test_variants_by_lot_are_what_the_reference_predicts_of_such_a_device():
 # ---- several processes
 
 
+@pytest.mark.slow
 def test_two_processes_find_what_one_does_to_the_bit(monkeypatch):
     monkeypatch.setattr(exploration, "SHARD_S", 1e-5)  # seven shards of three variants
     rate = tariff(T4.id, CostTables.of(REGISTRY), "2 USD/h")

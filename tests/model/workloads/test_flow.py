@@ -260,6 +260,7 @@ def graphs(draw):
     return Workload.from_ops("net", rows, batch, flow=Flow(tuple(reads), tuple(sorted(returns)), elements_input))
 
 
+@pytest.mark.slow
 @given(graphs())
 def test_fusing_conserves_arithmetic_and_weights(graph):
     for quantity in ("macs", "other_ops", "ops", "elements_weight"):
@@ -299,6 +300,7 @@ def test_a_fused_network_is_never_slower_on_the_roofline(graph):
     assert fused <= whole * (1 + 1e-12)
 
 
+@pytest.mark.slow
 @given(graphs())
 def test_a_result_that_is_returned_is_still_written(graph):
     fused = graph.fused()

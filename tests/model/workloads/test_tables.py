@@ -327,6 +327,7 @@ def test_an_unknown_id_is_refused_with_those_that_exist(tmp_path, workload_id):
 # -------------------------------------------------------------------------------------------------------------- writing
 
 
+@pytest.mark.slow
 @given(
     name=st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1), macs=st.integers(0, 2**53)
 )

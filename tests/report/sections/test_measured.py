@@ -69,6 +69,7 @@ def section(record):
     return " ".join(unescape(re.sub(r"<[^>]+>", " ", found)).replace("\u00a0", " ").split()), found
 
 
+@pytest.mark.slow
 def test_evidence_of_an_older_run_has_no_section(green):
     assert "measured" not in green
     assert 'id="measured"' not in render_html(green)
@@ -91,6 +92,7 @@ def test_a_row_has_all_that_was_measured(green, measured):
     assert "65 W idle 9 W 3 J 0.6 TOP/s/W âœ“ pass r.json:7" in words
 
 
+@pytest.mark.slow
 def test_what_is_red_comes_first_with_its_reason(green, measured):
     words, markup = section(green | {"measured": measured})
     body = markup[markup.index("<tbody>") :]
@@ -183,6 +185,7 @@ def test_text_of_a_recording_stays_text(green):
     assert page.count("&lt;script&gt;alert(1)") > 10
 
 
+@pytest.mark.slow
 def test_a_red_card_says_which_measurement_it_was(evidence):
     fail = next(verdict for verdict in evidence["verdicts"] if verdict["outcome"] == "fail")
     fail["obtained"]["details"] = ["golden/measured/nvidia/t4/r.json:7  gemm-fp16", *map(str, range(30))]
@@ -231,6 +234,7 @@ def benchmarks(text="1 of 2 benchmarks slower than the baseline of AMD EPYC: b Ã
     return found | {"rows": [{"name": "b", **row}, {"name": "c", **new}], "text": text}
 
 
+@pytest.mark.slow
 def test_benchmarks_are_a_table_on_the_page_and_a_sentence_in_the_summary(green, measured):
     green = green | {"measured": measured}
     page = render_html(green | {"benchmarks": benchmarks()})

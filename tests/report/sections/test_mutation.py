@@ -43,6 +43,7 @@ def test_kinds_of_facts_have_both_shares(mutated):
     assert "power 5 75.0 % 0.0 % 1 bandwidth 7 57.1 % 57.1 % 3" in words
 
 
+@pytest.mark.slow
 def test_a_score_below_its_floor_is_said_loudly(mutated):
     mutated["mutation"] |= {"holds": False, "floor": 0.9}
     assert "✗ below the floor (90 % and 35 %)" in section(mutated)[0]

@@ -210,6 +210,7 @@ def test_a_power_that_one_side_does_not_know_and_no_change_alone_moves(green, po
     assert "not known → 700 W none" in words
 
 
+@pytest.mark.slow
 def test_no_moved_power_is_said_and_one_that_nobody_looked_for_is_not(green, power):
     words, _ = section(green | {"power": power, "delta": delta_of()})
     assert "What moved since revision main 0 No device and mode has another power over its limit." in words

@@ -197,6 +197,7 @@ def test_the_section_stands_in_the_navigation(green):
 # ---- what it says
 
 
+@pytest.mark.slow
 def test_a_family_has_its_error_its_lean_and_the_rooflines_in_each_regime(green):
     words, markup = section(green | {"silicon": silicon_evidence()})
     assert "9.4 % (−3.7 %) roofline 49.8 % (−61.9 %) claimed ≤ 10 %, ± 5 %" in words
@@ -280,6 +281,7 @@ def test_text_that_means_no_good_is_text(green):
 # ---- the pictures
 
 
+@pytest.mark.slow
 def test_each_picture_says_in_words_what_it_shows(green):
     words, markup = section(green | {"silicon": silicon_evidence()})
     assert (

@@ -169,6 +169,7 @@ def test_the_text_fits_a_terminal_and_ends_with_the_sentence(findings, monkeypat
     assert all(len(line) <= 80 or line.lstrip().startswith(("docs/", "model/", "/")) for line in lines)
 
 
+@pytest.mark.slow
 def test_json_carries_facts_with_their_lines(findings):
     document = json.loads(account.as_json(findings))
     assert document["schema"] == account.SCHEMA

@@ -292,6 +292,7 @@ def labelled():
     return dict(enumerate(csv.DictReader(lines[1:]), 3))
 
 
+@pytest.mark.slow
 def test_the_labelled_table_is_found_out_cell_by_cell():
     rows, findings = labelled(), AUDITOR.audit(EXAMPLE)
     found = {one.line: one for one in findings}

@@ -150,6 +150,7 @@ def test_no_printed_figure_is_accused(audited):
     assert {one.status for one in found} == {"right"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("factor", "kinds", "error"),
     [

@@ -175,6 +175,7 @@ def test_a_weight_scales_the_errors():
 # ---- Writing
 
 
+@pytest.mark.slow
 def test_values_folds_and_facts_are_rewritten_and_all_else_stays():
     new, fold = with_launch(2125.0), Fold(with_launch(2000.0), {})
     text = FILE.file("products").path.read_text(encoding="utf-8")
@@ -215,6 +216,7 @@ def test_held_out_errors_are_found_by_the_title_of_their_topic():
     assert errors["decode_fp8"] == FILE.fit("decode").errors["decode_fp8"] | {"ada": 12.3}
 
 
+@pytest.mark.slow
 def test_errors_by_regime_are_written():
     few = {"compute": [None, 1.25, 3.0, 4.0], "memory": [5.0] * 4, "launch": [6.0] * 4}
     found = Calibration(START, {"ada": Fold(START, {}, {"gemm": few}), "volta": Fold(START, {}, {"gemm": few})})

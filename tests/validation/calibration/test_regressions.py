@@ -147,6 +147,7 @@ def test_the_same_model_has_no_regressions(rows):
     assert "Regressions by family" not in write(answer(found, "HEAD^1", 0.01), "text")
 
 
+@pytest.mark.slow
 def test_the_answer_names_family_regime_term_and_the_worst_rows_in_80_columns(rows):
     found = compare(REGISTRY, ["gemm"], 40, this, slower)
     text = write(answer(found, "HEAD^1 (0123456789ab)", 0.01), "text")

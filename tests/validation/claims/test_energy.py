@@ -320,6 +320,7 @@ def test_a_broken_file_of_a_configured_root_is_red_without_a_claim_on_it(tiny):
     assert any("specs/circuits.yaml:3  factors.tensor_core: want [value, source, where]" in one for one in message)
 
 
+@pytest.mark.slow
 def test_a_proposal_for_an_energy_is_tried_like_any_other(tiny):
     tiny.write("specs/process/45nm.yaml", NODE.replace("1.1 pJ/op", "0.1375 pJ/op"))
     source = "source: {document: Somebody's table, where: p. 1, grade: read}\n"
@@ -367,6 +368,7 @@ def test_shipped_energies_but_one_are_corroborated_unless_they_rest_on_an_estima
     assert sum(verdict.corroborated for verdict in verdicts) > 60
 
 
+@pytest.mark.slow
 def test_every_shipped_energy_of_an_operation_or_an_event_is_in_a_claim(shipped_suite):
     kinds = ("energy_per", "energies", "idle_share", "launch_overhead")
     claims = [claim for claim in shipped_suite.claims() if claim.kind in kinds]

@@ -50,6 +50,7 @@ TENSOR_W, VECTOR_W = 1.3 * 0.5 * 0.8 * 1.5 * 16.384, 1.3 * 0.6144
 """1.3 pJ × factors × 16.384 TOP/s; 1.3 pJ × the vector unit's 8 · 16 · 2 MAC · 2 · 1.2 GHz = 614.4 GFLOP/s."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("figure", "unit", "value"),
     [

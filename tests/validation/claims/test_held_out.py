@@ -56,6 +56,7 @@ def test_an_error_within_its_bounds_passes_and_one_beyond_them_fails(machines, v
     assert verdict("prediction: gemm hopper narrow, error: 8.1 %, bias: 8.1 %, rows: 10").obtained.value > 0
 
 
+@pytest.mark.slow
 def test_an_order_that_is_predicted_passes(machines, verdict):
     machines(1.0)
     found = verdict("prediction: gemm order, right: 95 %, rows: 50")
@@ -184,6 +185,7 @@ def test_a_claim_is_decided_on_a_thousand_rows_of_each_device_unless_it_says_so(
 # ---- all measured devices together
 
 
+@pytest.mark.slow
 def test_an_order_says_share_shapes_and_pairs(machines, verdict, monkeypatch):
     machines(1.0)
     monkeypatch.setattr(evaluation, "ordered", lambda one, two, rows: (rows - 1, rows))

@@ -222,6 +222,7 @@ def test_a_replay_is_no_silicon(claim):
         claim("latency: GPU, compute: fp16, fidelity: silicon, expect: 1.00 ms", head)
 
 
+@pytest.mark.slow
 def test_an_order_asks_again_of_the_changed_device_alone(shipped_suite, monkeypatch):
     orders = (one for one in shipped_suite.claims() if one.kind == "latency" and one.option("fidelity") == "silicon")
     claim = next(one for one in orders if "<" in one.subject)

@@ -26,6 +26,7 @@ def audit(tmp_path, monkeypatch):
     return called
 
 
+@pytest.mark.slow
 def test_a_table_without_an_error_ends_with_zero(audit):
     result = audit(RIGHT)
     assert (result.exit_code, result.stdout) == (0, "1 figure of 1 device: 1 right\n")
@@ -133,6 +134,7 @@ def test_a_run_in_which_nothing_was_checked_is_no_success(audit):
     assert "no figure could be checked" in result.output
 
 
+@pytest.mark.slow
 def test_an_output_that_cannot_be_written_is_said(audit):
     Path("out.json").mkdir()
     result = audit(RIGHT, "-o", "out.json")

@@ -313,6 +313,7 @@ def test_text_shows_figures_products_and_benefit(record):
     assert max(map(len, text.splitlines())) <= 100
 
 
+@pytest.mark.slow
 def test_explain_reads_the_saved_file(record, tmp_path):
     mine = tmp_path / "mine.yaml"
     found = json.loads(calibrate_device(record(1.2), "-f", "json", "--save", mine).stdout)
@@ -345,6 +346,7 @@ def test_figures_outside_the_range_of_any_gpu_are_not_saved(record, tmp_path):
     assert not mine.exists()
 
 
+@pytest.mark.slow
 def test_figures_of_matrix_units_are_carried_over_with_a_word_and_never_to_cuda_cores(record, tmp_path):
     mine = tmp_path / "mine.yaml"
     calibrate_device(record(1.2), "--save", mine)
@@ -419,6 +421,7 @@ def test_a_product_with_disturbed_samples_only_is_listed(record):
     assert "gemm-bf16-synthetic-8x16384x16384-6w: every sample was disturbed" in text
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("published")
 def test_every_published_gpu_is_calibrated_by_its_own_rows():
     found = json.loads(calibrate_device("--published", "-f", "json").stdout)

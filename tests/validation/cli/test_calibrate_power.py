@@ -92,6 +92,7 @@ def test_csv_has_a_row_for_each_measurement(asked):
     assert all(float(row["measured_w"]) > 0 for row in listed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["text", "json", "csv", "md", "html"])
 def test_every_format_names_every_device(asked, form):
     assert form in FORMATS

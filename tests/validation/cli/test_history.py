@@ -55,6 +55,7 @@ def test_a_short_series_says_what_it_waits_for(measured):
     assert one.notes == ["steps are looked for from 10 commits on; there are 4"]
 
 
+@pytest.mark.slow
 def test_a_run_is_added_once_and_shown(tiny, green_evidence, measured):
     file = green_evidence(tiny)
     assert run("add", file) == f"history.jsonl: {'1' * 12} added, 1 commit\n"

@@ -197,6 +197,7 @@ def test_a_wrong_id_is_said_before_anything_is_measured(tmp_path, device):
         run("record", "--golden", str(tmp_path), "--hardware", "h100")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

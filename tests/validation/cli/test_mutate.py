@@ -51,6 +51,7 @@ def test_a_tight_suite_has_no_survivor_and_a_score_of_what_it_speaks_of(mutate):
     assert "survivor" not in text.replace("survivors", "")
 
 
+@pytest.mark.slow
 def test_counts_add_up_by_class_by_file_and_by_fact(mutate):
     _, found = document(mutate)
     counts, every = found["counts"], found["counts"]["mutants"] - found["counts"]["equivalent"]
@@ -66,6 +67,7 @@ def test_counts_add_up_by_class_by_file_and_by_fact(mutate):
     assert found["gross"]["mutants"] == found["gross"]["killed"] > 0
 
 
+@pytest.mark.slow
 def test_each_fact_says_what_goes_unseen_and_what_would_notice(mutate):
     _, found = document(mutate)
     by_path = {(fact["path"], fact["at"]): fact for fact in found["facts"]}
@@ -79,6 +81,7 @@ def test_each_fact_says_what_goes_unseen_and_what_would_notice(mutate):
     assert by_path["process", None]["unseen"] == by_path["process", None]["mutants"]  # energies follow from it
 
 
+@pytest.mark.slow
 def test_a_survivor_names_its_line_and_the_claim_that_would_kill_it(loose, mutate):
     _, found = document(mutate)
     mutation = next(one for one in found["survivors"] if one["mutated"] == "6.5 Gbit/s")
@@ -160,6 +163,7 @@ def test_a_score_on_its_floor_is_green(mutate):
     assert "can be raised" not in text
 
 
+@pytest.mark.slow
 def test_a_score_above_its_floor_asks_to_raise_it(mutate):
     score = int(1000 * document(mutate)[1]["score"]) / 10
     status, text = mutate("--floor=10")
@@ -327,6 +331,7 @@ def test_without_golden_files_there_is_nothing_to_ask(small, mutate):
         mutate()
 
 
+@pytest.mark.slow
 def test_a_floor_that_is_none_is_refused_with_its_line(small, mutate):
     line = small.edit(
         "pyproject.toml", 'rooflint_specs = ["specs"]', 'rooflint_specs = ["specs"]\nrooflint_mutation_floor = "all"'

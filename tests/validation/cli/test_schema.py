@@ -176,6 +176,7 @@ def test_every_shipped_spec_validates(validators, part):
     assert {file.name: found for file in files if (found := errors(validator, file))} == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["prices", "grid"])
 def test_every_shipped_file_of_money_and_carbon_validates(validators, part):
     files = list((SPECS / part).rglob("*.yaml"))
@@ -237,6 +238,7 @@ def test_a_claim_that_the_loader_refuses_is_underlined_in_an_editor(validators, 
     assert errors(validators["golden"], file) != []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "claim",
     [

@@ -57,6 +57,7 @@ def test_the_evidence_is_what_its_records_say(full):
     assert plain(Evidence.model_validate_json(json.dumps(full), strict=True)) == full
 
 
+@pytest.mark.slow
 def test_counts_are_those_of_the_verdicts(full):
     counts = full["counts"]
     outcomes = [row["outcome"] for row in full["verdicts"]]
@@ -67,6 +68,7 @@ def test_counts_are_those_of_the_verdicts(full):
     assert full["run"]["exit_status"] == 1
 
 
+@pytest.mark.slow
 def test_replays_and_red_claims_are_not_counted_as_uncorroborated(tiny):
     tiny.edit("golden/x1.yaml", "Acme X1 product page, 2025", "Acme X1 architecture brief, 2025")
     tiny.edit("specs/hardware/acme/x1.yaml", "int8: [4096 MAC", "int8: [2048 MAC")
@@ -174,6 +176,7 @@ def test_a_replay_sets_each_assumption_beside_the_fact(full):
     )
 
 
+@pytest.mark.slow
 def test_the_shipped_replays_have_a_row_for_each_label(repository):
     shutil.copytree(REPLAYS, repository.root / "golden")
     suite = Suite.of([repository.root / "golden"], [PACKAGED])
@@ -189,6 +192,7 @@ def test_the_shipped_replays_have_a_row_for_each_label(repository):
 # ---- conditions
 
 
+@pytest.mark.slow
 def test_the_run_says_what_was_run_with_which_versions(tiny, monkeypatch):
     document = tiny.evidence("-k", "count")
     assert document["run"]["command"].startswith("pytest ")

@@ -433,6 +433,7 @@ def test_the_row_says_where_the_tolerance_comes_from_and_what_the_print_allows(c
     assert (exact.kind, exact.loose, exact.stale) == ("exact", False, None)
 
 
+@pytest.mark.slow
 def test_a_run_counts_them_in_one_line(tiny):
     assert "tolerance" not in tiny.run().stdout.str()
     tiny.edit("golden/x1.yaml", "expect: 102.4 GB/s}", "expect: 102.4 GB/s ± 2 %, why: they round}")

@@ -86,6 +86,7 @@ def test_every_printed_figure_comes_out_under_its_assumptions(log, file):
     assert all(record(verdict).replay for verdict in verdicts.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "changed"),
     [

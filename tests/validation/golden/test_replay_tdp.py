@@ -57,6 +57,7 @@ def in_label(table, label, old, new):
     table.write(TABLE, text[:at] + new + text[at + len(old) :])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("label", "old", "new", "changed"),
     [

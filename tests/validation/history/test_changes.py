@@ -1,5 +1,7 @@
 """Changes of facts and files: one planted change at a time, with the factor that a hand calculation gives."""
 
+import pytest
+
 X1 = "specs/hardware/acme/x1.yaml"
 X2 = "specs/hardware/acme/x2.yaml"
 A1 = "specs/architectures/acme/a1.yaml"
@@ -184,6 +186,7 @@ def test_an_op_table_that_changed_is_tried_alone(acme, write_layer, diffed, of):
     assert of(found)["together"] == ""
 
 
+@pytest.mark.slow
 def test_energies_that_changed_are_tried_alone(acme, diffed, of, keep):
     seven = keep("process/7nm.yaml")
     acme.write(seven, f"# a comment\n{acme.read(seven)}")

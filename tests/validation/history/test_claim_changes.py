@@ -153,6 +153,7 @@ def test_a_file_of_the_base_that_cannot_be_read_any_more_is_named(guarded, again
 # ---- recordings
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("content", "change"), [(None, "removed"), ('{"a": 1}\n', "changed")])
 def test_a_recording_that_is_gone_or_another_wants_a_reason(content, change, guarded, against):
     if content is None:

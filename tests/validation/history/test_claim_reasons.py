@@ -1,5 +1,7 @@
 """Which reasons count for a loss, and where each is to be written."""
 
+import pytest
+
 GOLDEN = "golden/x1.yaml"
 MORE = "golden/more.yaml"
 X1 = "specs/hardware/acme/x1.yaml"
@@ -24,6 +26,7 @@ def test_a_removed_claim_wants_a_reason_in_its_file(guarded, against):
     assert (only(found).reason, only(found).write, found.unstated) == ("the page counts another die", None, 0)
 
 
+@pytest.mark.slow
 def test_a_reason_of_the_base_does_not_count_again(guarded, against, git):
     guarded.edit(GOLDEN, "claims:\n", "removed: {ratio-of-old: gone}\nclaims:\n")
     guarded.edit(GOLDEN, COUNT, "")

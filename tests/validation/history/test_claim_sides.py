@@ -66,6 +66,7 @@ def test_a_file_that_any_claim_may_read_makes_all_judged_twice(two, counted):
     assert len(again) == len(then) == 12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edit", [(X1, "6.4 Gbit/s", "12.8 Gbit/s"), (X2, "groups: [4,", "groups: [8,")])
 def test_shared_verdicts_are_those_of_judging_everything_twice(edit, two, counted, monkeypatch):
     two.edit(*edit)

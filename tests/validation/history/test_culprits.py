@@ -172,6 +172,7 @@ def test_reverting_a_right_fact_that_its_claims_follow_breaks_them(guarded, agai
     assert [one.path for one in found.causes.changes if one.breaks]  # the cores
 
 
+@pytest.mark.slow
 def test_laws_that_too_many_changes_concern_are_judged_without_all_of_them_only(guarded, against, monkeypatch):
     source = 'source: {document: "A book of laws", where: p. 1, grade: read}\n'
     guarded.write("golden/laws.yaml", f"{source}claims:\n  - {{monotone: peak width}}\n")

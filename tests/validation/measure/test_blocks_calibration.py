@@ -50,6 +50,7 @@ def test_a_quiet_machine_raises_no_alarm_and_finds_five_per_cent():
     assert found.smallest_detected == pytest.approx(0.025)
 
 
+@pytest.mark.slow
 def test_a_loud_machine_says_that_it_finds_nothing():
     found = calibrate(noisy(0.3))
     assert not found.holds

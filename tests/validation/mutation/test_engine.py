@@ -351,6 +351,7 @@ def test_a_shard_is_judged_by_a_suite_that_the_worker_reads(three, monkeypatch):
     assert asked == {"acme/x1": {"acme/x1"}, "acme/x2": {"acme/x2"}, "acme/x3": {"acme/x3"}, "acme/die": {"acme/x3"}}
 
 
+@pytest.mark.slow
 def test_a_worker_with_other_files_is_told_apart(three):
     suite = three.suite()
     (_, _, _, group), baseline = groups(suite), baseline_of(suite)

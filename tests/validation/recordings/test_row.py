@@ -107,6 +107,7 @@ def test_a_disturbed_recording_hides_no_other(bench, make, claim):
     assert bench.verdict(claim).outcome == "fail"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("claim", [PLATEAU, "predicted: gemm int8, expect: 0.90 ± 5 %, why: reviewed"])
 def test_a_recording_in_peace_decides_beside_a_disturbed_one_that_is_not_too_high(bench, make, claim):
     bench.record(make.gemm(29.5e12))

@@ -31,6 +31,7 @@ def test_a_file_without_a_last_newline_stays_without_one(tiny, mend):
     assert tiny.read(GOLDEN).endswith("expect: 102 GB/s}")
 
 
+@pytest.mark.slow
 def test_the_other_patch_program_takes_it_too(tiny):
     tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
     tiny.run("--rooflint-propose")
@@ -47,6 +48,7 @@ def test_the_other_patch_program_takes_it_too(tiny):
 # ---- the run
 
 
+@pytest.mark.slow
 def test_the_run_that_wrote_a_proposal_stays_red(tiny):
     tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
     result = tiny.run("--rooflint-propose")
@@ -100,6 +102,7 @@ def test_a_folder_after_the_bare_option_is_not_taken_for_its_file(tiny):
     assert "want a file that ends in .patch, found 'golden'; write --rooflint-propose=FILE.patch" in result.stderr.str()
 
 
+@pytest.mark.slow
 def test_a_place_that_cannot_be_written_is_named_without_a_traceback(tiny):
     tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
     (tiny.root / "a.patch").mkdir()
@@ -109,6 +112,7 @@ def test_a_place_that_cannot_be_written_is_named_without_a_traceback(tiny):
     assert [file.name for file in tiny.root.iterdir() if file.name.startswith(".a.patch")] == []
 
 
+@pytest.mark.slow
 def test_from_a_folder_below_the_patch_lies_at_the_root_and_applies_there(tiny, monkeypatch, git):
     tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
     monkeypatch.chdir(tiny.root / "golden")
@@ -142,6 +146,7 @@ def test_check_writes_it_beside_the_evidence(tiny, git):
 # ---- Repairs of golden files: what to quote instead, and when nothing is proposed
 
 
+@pytest.mark.slow
 def test_a_golden_figure_becomes_what_the_model_obtains_in_as_many_digits(tiny, mend):
     # no fact alone gives 99.4 GB/s without breaking the breakpoint; 128 bit × 6.4 Gbit/s / 8 = 102.4, in three digits
     tiny.edit(GOLDEN, "{bandwidth: lpddr5, expect: 102.4 GB/s}", '{bandwidth: lpddr5,  expect: "99.4 GB/s"} # said')
@@ -184,6 +189,7 @@ def test_digits_and_what_stands_around_them_are_kept(tiny, mend, claim, printed,
     assert tiny.read(GOLDEN) == before.replace(printed, wanted)
 
 
+@pytest.mark.slow
 def test_a_sparse_figure_taken_for_a_dense_one_is_called_sparse(tiny, mend):
     tiny.edit(SPEC, "    circuit:", "    sparsity: {int8: [2, brief, p. 2]}\n    circuit:")
     tiny.edit(GOLDEN, "{peak: mac_array int8, expect: 32.8 TOP/s}", "{peak: mac_array int8, expect: 65.5 TOP/s}")
@@ -193,6 +199,7 @@ def test_a_sparse_figure_taken_for_a_dense_one_is_called_sparse(tiny, mend):
     assert second.ret == 0
 
 
+@pytest.mark.slow
 def test_what_a_fact_mends_is_not_mended_in_the_golden_file_too(tiny):
     tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
     tiny.run("--rooflint-propose")
@@ -240,6 +247,7 @@ def test_ops_that_are_counted_as_mac_are_a_convention_of_a_workload_too(tiny, re
     assert "is off by 2, a convention (an op is counted as a MAC); quote 262 kFLOP" in refused("golden/w.yaml")
 
 
+@pytest.mark.slow
 def test_a_dense_figure_under_a_sparse_claim_is_left_to_a_person(tiny, refused):
     tiny.edit(SPEC, "    circuit:", "    sparsity: {int8: [2, brief, p. 2]}\n    circuit:")
     tiny.write(GOLDEN, tiny.read(GOLDEN) + "  - {peak: mac_array int8, sparse: true, expect: 32.77 TOP/s}\n")

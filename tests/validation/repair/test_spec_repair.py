@@ -13,6 +13,7 @@ REASON = "unguarded: {tdp: one document says it}"
 PATCH = "rooflint.patch"
 
 
+@pytest.mark.slow
 def test_a_repair_of_a_spec_changes_one_value_of_one_line(tiny, mend, changed):
     tiny.edit(SPEC, "{int8: [4096 MAC, brief, p. 2]", "{int8: [2048 MAC, brief,   p. 2]")
     tiny.edit(SPEC, "circuit: systolic_mac", "circuit: systolic_mac   # a comment, with × and ±")
@@ -59,6 +60,7 @@ def test_a_fact_of_an_operating_point_is_mended_where_it_stands(tiny, mend, chan
     assert changed(patch) == [f"-{line}", f"+{line.replace('8,', '4,')}"]
 
 
+@pytest.mark.slow
 def test_of_two_operating_points_on_one_line_the_wrong_one_is_mended(tiny, mend, changed):
     facts = "units.mac_array.groups: [8, brief, p. 4], units.mac_array.clock: [500 MHz, brief, p. 4]"
     line = f"operating_points: {{lower: {{{facts}}}, low: {{{facts}}}}}"
@@ -77,6 +79,7 @@ def test_one_red_of_many_is_mended_by_the_fact_and_the_rest_with_it(tiny, mend):
     assert second.ret == 0
 
 
+@pytest.mark.slow
 def test_of_repairs_that_do_the_same_one_is_proposed_and_the_others_are_named(tiny, mend, changed):
     # half of the bandwidth: the pin rate, or the bus; nothing says which
     tiny.edit(SPEC, "pin_rate: [6.4 Gbit/s", "pin_rate: [3.2 Gbit/s")
@@ -162,6 +165,7 @@ def test_a_key_that_few_devices_have_is_compared_whatever_the_unit_is_called():
 # ---- one fact against one claim
 
 
+@pytest.mark.slow
 def test_where_one_claim_stands_against_one_fact_both_sides_are_named(tiny, mend, changed):
     # 15 W is claimed as 20 W by nobody else; a TDP of 20 W is as usual as one of 15 W
     tiny.edit(GOLDEN, REASON, "compute: int8")
@@ -195,6 +199,7 @@ def test_digits_are_counted_as_they_are_written(text, number):
     assert digits(text) == number
 
 
+@pytest.mark.slow
 def test_a_whole_number_stays_one(tiny, mend):
     # 4 cores × 1 mac_array; a figure of five digits must not grow a point
     tiny.edit(GOLDEN, "{count: core, expect: 4}", "{count: core, expect: 40000}")

@@ -85,6 +85,7 @@ def test_a_changed_golden_file_is_judged_first_with_its_new_claims(run, tiny):
     assert answer(run()[0]) == "2 pass"
 
 
+@pytest.mark.slow
 def test_a_golden_file_that_can_no_longer_be_read_is_said_first(run, tiny):
     run()
     tiny.write("golden/t4.yaml", T4.replace("70 W", "70 parsecs"))
@@ -93,6 +94,7 @@ def test_a_golden_file_that_can_no_longer_be_read_is_said_first(run, tiny):
     assert status == 1
 
 
+@pytest.mark.slow
 def test_an_architecture_is_what_its_devices_depend_on(run, tiny):
     text = tiny.read(SPEC).replace("kind: npu\n", "kind: npu\narchitecture: acme/die\n")
     rates = re.search(r"    macs_per_clock: .*\n", text)[0]
@@ -104,6 +106,7 @@ def test_an_architecture_is_what_its_devices_depend_on(run, tiny):
     assert answer(run()[0]) == "8 pass"
 
 
+@pytest.mark.slow
 def test_a_failing_claim_is_printed_in_full(run, tiny):
     run()
     tiny.write("golden/t4.yaml", T4.replace("70 W", "75 W"))
@@ -145,6 +148,7 @@ def test_a_run_of_some_claims_judges_nothing_first_and_keeps_nothing(run, tiny):
     assert tiny.read(STORE) == before
 
 
+@pytest.mark.slow
 def test_slow_claims_follow_with_the_rest(run, tiny, monkeypatch):
     run()
     monkeypatch.setattr(module, "LIMIT_S", 0.0)
@@ -189,12 +193,14 @@ def test_workers_send_what_was_asked_for(run, tiny):
     assert outcomes == {"passed": 6, "failed": 4}
 
 
+@pytest.mark.slow
 def test_claims_on_a_device_that_was_renamed_are_judged_first(run, tiny):
     run()
     (tiny.root / SPEC).rename((tiny.root / SPEC).with_name("x9.yaml"))
     assert answer(run()[0]) == "8 fail"
 
 
+@pytest.mark.slow
 def test_a_run_from_another_folder_finds_nothing_changed(run, tiny, monkeypatch):
     run()
     monkeypatch.chdir(tiny.root / "golden")

@@ -59,6 +59,7 @@ def test_without_failures_no_line_is_the_last_one(tiny):
 # ---- a file that cannot be read
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [(), ("--reruns", "1")])
 def test_a_broken_spec_is_one_failure_and_the_claims_on_it_are_not_judged(tiny, options):
     tiny.edit(SPEC, "tdp: [15 W, brief, p. 1]", "tdp: 15 W")

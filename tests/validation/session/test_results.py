@@ -62,6 +62,7 @@ def test_a_green_run_annotates_nothing(tiny, monkeypatch):
     assert annotated(tiny.run()) == []
 
 
+@pytest.mark.slow
 def test_watched_predictions_stand_in_the_evidence_and_in_the_last_lines(tiny):
     tiny.write("pyproject.toml", tiny.read("pyproject.toml") + 'rooflint_watch = ["vgg16 int8 b1 @ acme/x1"]\n')
     result = tiny.run("--rooflint-evidence=evidence.json")

@@ -353,6 +353,7 @@ def test_a_repair_is_tried_on_all_claims_although_few_are_run(tiny, message):
     assert "4096 MAC (fixes 4 failures, breaks nothing)" in verdicts["peak-mac_array-int8"]
 
 
+@pytest.mark.slow
 def test_what_was_tried_leaves_no_trace(tiny, message):
     tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
     before = tiny.read(SPEC)
@@ -375,6 +376,7 @@ def test_an_expected_failure_is_neither_mended_nor_broken(tiny, message):
     assert "(fixes 4 failures, breaks nothing)" in verdicts["peak-mac_array-int8"]
 
 
+@pytest.mark.slow
 def test_a_broken_spec_elsewhere_does_not_stop_a_trial(tiny, message):
     tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
     tiny.write("specs/architectures/acme/a1.yaml", "name: [\n")

@@ -177,6 +177,7 @@ def test_a_slipped_prefix_or_unit_of_a_fact_is_refused_at_the_door(tiny, red, ol
 # ---- no number at all
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_a_model_that_obtains_no_number_which_a_comparison_with_nan_lets_through(tiny, energy, red, value):
     energy(value)
@@ -191,6 +192,7 @@ def test_no_number_is_no_known_disagreement_either(tiny, energy, red):
     red({"energy-one-MAC"}, "the obtained value is not a finite number", arguments=["golden/energy.yaml"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [".nan", ".inf", "-.inf"])
 def test_no_number_in_a_spec(tiny, red, number):
     tiny.edit(SPEC, "groups: [4,", f"groups: [{number},")
@@ -289,6 +291,7 @@ def test_a_run_in_which_every_claim_is_undisclosed(tiny):
     assert "every claim was skipped; nothing was validated" in result.stdout.str()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("argument", ["-knothing_of_that_name", "-mslow", "--ignore=golden", "--ignore-glob=*"])
 def test_a_selection_that_leaves_nothing(tiny, argument):
     tiny.write("pyproject.toml", tiny.read("pyproject.toml") + 'markers = ["slow"]\n')
@@ -425,6 +428,7 @@ def test_a_silence_that_was_broken(tiny, red):
 # ---- one's own printout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "document", ["rooflint peaks acme/x1", "Output of Rooflint 0.1.0", "our rooflint report, 2026"]
 )

@@ -153,6 +153,7 @@ def test_the_folders_of_a_project_are_those_it_names_or_those_given(tiny):
 # ---- golden files that an earlier process read
 
 
+@pytest.mark.slow
 def test_a_golden_file_that_was_kept_is_the_one_that_its_text_states(tmp_path, monkeypatch):
     root = Path(__file__).parents[3] / "golden"
     parsed, plain = Parsed(tmp_path, packages()), Suite.of([root], [])
