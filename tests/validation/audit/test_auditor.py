@@ -57,6 +57,11 @@ def test_a_variant_that_the_table_names_apart_is_not_meant_by_the_plain_name(aud
     assert plain.explanations[0].error == "another device"
 
 
+def test_a_plain_name_means_the_usual_variant_where_a_table_gives_another_figure_of_it(audited):
+    table = "device,bf16_tflops,mem_bw_gbps\nH100,989,\nH100 SXM,,3350\n"
+    assert [one.status for one in audited(table)] == ["right", "right"]
+
+
 def test_a_plain_name_may_repeat_a_variant_that_the_table_names_too(audited):
     table = "device,bf16_tflops\nH100,989\nH100 SXM,989\nH100 PCIe,756\n"
     assert [one.status for one in audited(table)] == ["right", "right", "right"]

@@ -33,6 +33,7 @@ def value(text, column=PEAK):
         ("5120-bit", guessed("bus"), 5120 / 8),
         ("2 x 181", PEAK, 362),
         ("2 x 24 GB", MEMORY, 48),
+        ("2 TB", BANDWIDTH, 2),
         ("8x80", MEMORY, 640),
         ("1979 / 2", PEAK, 989.5),
         ("1/32", RATE, 1 / 32),

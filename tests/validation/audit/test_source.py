@@ -55,6 +55,22 @@ def figures(source, tmp_path):
         ("X = [Gpu(name='h100', tflops=989)]", [("h100", "tflops", "989")]),
         ("TFLOPS = [('h100', 989), ('a100', 312)]", [("h100", "TFLOPS", "989"), ("a100", "TFLOPS", "312")]),
         ("TFLOPS = ((['h100', 'nvl'], 835), (['a100'], 3))", [("h100 nvl", "TFLOPS", "835"), ("a100", "TFLOPS", "3")]),
+        (  # members of an enumeration
+            "FLOPS = {Gpu.H100_PCIE: {Dtype.FLOAT16: 756e12}}",
+            [("H100_PCIE", "FLOPS.FLOAT16", "756e12")],
+        ),
+        (  # a comment names the places of a tuple, with its device or without
+            "# (mem_gb, bw_gbs)\nX = {'h100': (80, 3350)}\n",
+            [("h100", "mem_gb", "80"), ("h100", "bw_gbs", "3350")],
+        ),
+        (
+            "# columns: (name, mem_gb, bw_gbs)\nX = [('h100', 80, 3350)]\n",
+            [("h100", "mem_gb", "80"), ("h100", "bw_gbs", "3350")],
+        ),
+        (  # nothing says what is what, and 80 is no rate
+            "PEAKS = {'h100': (989e12, 80)}",
+            [("h100", "value 1", "989e12"), ("h100", "value 2", "80")],
+        ),
         ("TFLOPS = {(8, 0): 312}", [("compute capability 8.0", "TFLOPS", "312")]),
         ("TPU_FLOPS = {'v4': 275e12}", [("TPU v4", "TPU_FLOPS", "275e12")]),
         ("A100_PEAK_FLOPS = 312e12", [("A100", "PEAK FLOPS", "312e12")]),

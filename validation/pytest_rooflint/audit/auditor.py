@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -146,7 +146,7 @@ class Auditor:
         roles = {column.role for column in known.values()}
         if "device" not in roles:
             raise refuse(file, 1, f"no column names a device; name it with --map COLUMN=device (columns: {having})")
-        if not roles & {*QUANTITIES, *SHARES, RATE}:
+        if not roles & {*QUANTITIES, *SHARES, RATE} and file.suffix != PYTHON:
             wish = "name it with --map 'COLUMN=peak bf16'"
             raise refuse(file, 1, f"no column holds a figure; {wish} (columns: {having})")
 
@@ -243,15 +243,15 @@ class Auditor:
 
     def _judged(self, found: list[FigureOfTable], file: Path) -> Iterator[Finding]:
         """Judge name by name, because the figures of one name together tell which variant it is."""
-        exact: dict[str, set[tuple[Asked, float]]] = defaultdict(set)
+        exact: dict[str, dict[Asked, set[float]]] = defaultdict(lambda: defaultdict(set))
         for one in found:
             if len(one.meaning.devices) == 1:
-                exact[one.meaning.devices[0]].add((_of_one(one.asked), one.number.value))
+                exact[one.meaning.devices[0]][_of_one(one.asked)].add(one.number.value)
         for group in _groups(found):
             devices = group[0].meaning.devices
-            given = {(_of_one(one.asked), one.number.value) for one in group} if len(devices) > 1 else set()
             # a variant that another row names with other figures is not meant by a name without it
-            left = tuple(one for one in devices if not exact[one] or not exact[one].isdisjoint(given))
+            usual = max(devices, key=lambda one: self._size(group, one), default="")
+            left = tuple(one for one in devices if one not in exact or not _differs(group, exact[one], one == usual))
             yield from self._of_name(group, left or devices, file)
 
     def _of_name(self, group: list[FigureOfTable], devices: tuple[str, ...], file: Path) -> Iterator[Finding]:
@@ -405,6 +405,12 @@ def _training() -> ModuleType:
     return training
 
 
+def _differs(group: Iterable[FigureOfTable], exact: Mapping[Asked, Set[float]], is_usual: bool) -> bool:
+    """Whether no figure is one that is given for a device; the usual one of a name must have another in its place."""
+    compared = [one.number.value in exact[asked] for one in group if (asked := _of_one(one.asked)) in exact]
+    return not any(compared) and (bool(compared) or not is_usual)
+
+
 def _of_one(asked: Asked) -> Asked:
     """What a number claims to be, however many devices it is of."""
     return replace(asked, times=1)
@@ -481,6 +487,7 @@ def _ignored(names: Sequence[str], rows: Sequence[Row], file: Path) -> Iterator[
         numbers = [cell for cell in cells if re.search(r"\d", cell.text) and len(cell.text) <= LONGEST]
         if file.suffix == PYTHON:  # code has numbers of every kind; only those in op/s and B/s look like figures
             numbers = [cell for cell in cells if _is_rate(cell.text)]
+            numbers = cells if numbers else []  # beside a rate they are figures of the device, too
         if 2 * len(numbers) > len(cells) and not is_about_nothing(name):
             note = f"unknown column '{name}'; give its meaning with --map, or map it to 'ignore'"
             yield Finding(file, cells[0].line, name, "", "column", name, "not checked", note=note)

@@ -169,6 +169,7 @@ def printed(text: str, column: Column, unit: str | None = None) -> tuple[Printed
     value, step = _worked_out(number, more, column.role, text)
     if not (math.isfinite(value) and value > 0):
         raise NumberError(f"'{text}' is not a positive finite number")
+    own = f"{own}/s" if own and column.role == "bandwidth" and is_unit_of(own, "capacity") else own  # 2 TB
     stated = own or _stated(column, unit, value)
     likely = _likely(column, value)
     try:

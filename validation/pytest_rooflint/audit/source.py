@@ -18,6 +18,17 @@ from pathlib import Path
 from pytest_rooflint.audit.arithmetic import Arithmetic, Number
 from pytest_rooflint.audit.columns import guessed, is_about_links, is_device_word, is_mere_precision
 from pytest_rooflint.audit.rows import NAME, Cell, IsDevice, Row
+from pytest_rooflint.audit.syntax import (
+    fields_of,
+    inner_assignments,
+    is_of_row,
+    leading_text,
+    name_called,
+    plain_text,
+    target_of,
+    texts_of,
+    unpacked,
+)
 from rooflint.base.errors import refuse
 
 LONGEST_NAME = 6
@@ -26,10 +37,13 @@ LONGEST_TEXT = 40
 """Characters of a text that is taken for a cell; a longer one is prose."""
 MOST_READINGS = 256
 """Combinations of devices for which a block below nested conditions is read; with more, its figures are not read."""
+MOST_APART = 100
+"""Factor between numbers of a tuple from which on they are of several quantities."""
 SHORTEST_NAME = 3
 """Characters of a name that is a device by itself within what is about another; `t4` and `m1` are variables too."""
 _WORD = re.compile(r"[A-Za-z0-9.]+")
 _NUMBER = re.compile(r"\W{0,2}\d")
+_LIST = re.compile(r"[(\[]([^()\[\]]+,[^()\[\]]+)[)\]]")
 _URL = re.compile(r"https?://\S+")
 _FOR_TOOLS = re.compile(r"#\s*(noqa|type:|pragma|pylint|fmt:|isort)", re.IGNORECASE)
 _COMPARED = frozenset({"than", "vs", "versus", "relative", "issue", "like"})
@@ -102,7 +116,7 @@ class _Reader:
         """Read one statement and what is in it."""
         own = self._remark(node)
         place = replace(place, remark=own or place.remark, is_conditional=place.is_conditional and not own)
-        for inner in _inner_assignments(node):
+        for inner in inner_assignments(node):
             self.assigned(inner.target, inner.value, place)
         match node:
             case ast.Assign(targets=targets, value=value):
@@ -129,7 +143,7 @@ class _Reader:
                 self.statements(orelse, place)
             case ast.Match(cases=cases):
                 for case in cases:
-                    for one in self._few(self._alternatives(_texts(case.pattern), case.pattern.lineno, place), place):
+                    for one in self._few(self._alternatives(texts_of(case.pattern), case.pattern.lineno, place), place):
                         self.statements(case.body, one)
             case _:
                 for inner in ("body", "orelse", "finalbody"):
@@ -141,7 +155,7 @@ class _Reader:
         """Read `name = value`, `self.name = value`, `table["h100"]["bf16"] = value`, and pairs of them in tuples."""
         match target:
             case ast.Tuple(elts=names) | ast.List(elts=names):
-                for name, one in _unpacked(names, value.elts if isinstance(value, ast.Tuple | ast.List) else []):
+                for name, one in unpacked(names, value.elts if isinstance(value, ast.Tuple | ast.List) else []):
                     self.assigned(name, one, place)
             case ast.Name(id=name) | ast.Attribute(attr=name):
                 self.value(value, self.identified(name, target.lineno, place))
@@ -154,7 +168,7 @@ class _Reader:
             return self.identified(target.id, target.lineno, place)
         if isinstance(target, ast.Subscript):
             place = self._subscripted(target.value, place)
-            for text in _texts(target.slice):
+            for text in texts_of(target.slice):
                 place = self.labelled(text, target.lineno, place)
         return place
 
@@ -176,7 +190,7 @@ class _Reader:
             (key.id, value)
             for statement in node.body
             if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value
-            for key, value in [(_target(statement), statement.value)]
+            for key, value in [(target_of(statement), statement.value)]
             if isinstance(key, ast.Name)
         ]
         return self._of_record(named, place)
@@ -188,11 +202,11 @@ class _Reader:
             return
         match node:
             case ast.Constant(value=str(text)):
-                if place.device and len(text) <= LONGEST_TEXT and (_NUMBER.match(text) or _is_of_row(place.column)):
+                if place.device and len(text) <= LONGEST_TEXT and (_NUMBER.match(text) or is_of_row(place.column)):
                     self.figure(text, node.lineno, place)
             case ast.Dict(keys=keys, values=values):
                 items = [(key, value) for key, value in zip(keys, values, strict=True) if key is not None]
-                self.record([(" ".join(_texts(key)), value) for key, value in items], place)
+                self.record([(" ".join(texts_of(key)), value) for key, value in items], place)
             case (
                 ast.Call(func=ast.Name(id="int" | "float" | "round"), args=[inner, *_], keywords=[])
                 | ast.NamedExpr(value=inner)
@@ -218,7 +232,7 @@ class _Reader:
 
     def called(self, node: ast.Call, place: _Place) -> None:
         """Read the arguments of a call, which are a record; `field` of a dataclass holds the value of the field."""
-        name = _called(node.func)
+        name = name_called(node.func)
         named = [(word.arg, word.value) for word in node.keywords if word.arg]
         names = self.fields.get(name, [])
         held = [(names[position] if position < len(names) else "", one) for position, one in enumerate(node.args)]
@@ -233,29 +247,46 @@ class _Reader:
         """Read the entries of a dict, a call or a tuple; a text in it may name the device of the others."""
         name = self._naming(items)
         place = self._of_record(items, place)
-        leading = [_leading(value) for key, value in items if not key]
+        items = self._with_names(items, place)
+        leading = [leading_text(value) for key, value in items if not key]
         is_table = any(self.is_device(text) for text in [*(key for key, _ in items), *leading])
         for key, value in items:
             if value is name:
                 continue
             below = self.labelled(key, value.lineno, place)
-            text = key or _leading(value)
+            text = key or leading_text(value)
             if text and text.lower() in _OTHERS:
                 below = replace(below, is_conditional=True)
             if is_table and below.device == place.device and text.lower() not in _OTHERS and not guessed(text):
                 below = self._of_device(text, value.lineno, place)  # stands among devices and is none that we know
             self.value(value, below)
 
+    def _with_names(self, items: list[tuple[str, ast.expr]], place: _Place) -> list[tuple[str, ast.expr]]:
+        """The entries of a tuple with the names that a comment lists for them: `# (cores, bandwidth_gbps, tdp)`."""
+        if not place.device or len(items) < 2 or any(key for key, _ in items):  # a list of names
+            return items
+        for listed in _LIST.findall(place.remark):
+            names = [one.strip() for one in listed.split(",")]
+            held = items[len(items) - len(names) :]
+            if len(names) in (len(items), len(items) - bool(plain_text(items[0][1]))) and any(map(guessed, names)):
+                return [*items[: len(items) - len(names)], *zip(names, (value for _, value in held), strict=True)]
+        numbers = [number.value for _, value in items if (number := self.arithmetic.number(value))]
+        known = guessed(place.column)
+        is_mixed = len(numbers) > 1 and max(numbers) > MOST_APART * min(numbers)
+        if is_mixed or (known and known.role == "number"):
+            return [(f"value {position}", value) for position, (_, value) in enumerate(items, 1)]
+        return items
+
     def _of_record(self, items: Sequence[tuple[str, ast.expr]], place: _Place) -> _Place:
         """The place of a record, with the device that one of its texts names."""
         if name := self._naming(items):
-            return self._of_device(_plain(name), name.lineno, place)
+            return self._of_device(plain_text(name), name.lineno, place)
         return replace(place, record=next(self.records)) if place.device else place
 
     def _naming(self, items: Iterable[tuple[str, ast.expr]]) -> ast.expr | None:
         """The value that names the device of a record: a text, or several that do it together (`["h100", "nvl"]`)."""
         named = (value for key, value in items if not key or is_device_word(key))
-        return next((value for value in named if (text := _plain(value)) and self.is_device(text)), None)
+        return next((value for value in named if (text := plain_text(value)) and self.is_device(text)), None)
 
     def figure(self, text: str, line: int, place: _Place) -> None:
         """Add a cell to the row of its record; a device that only the comment on its line names is taken from there."""
@@ -320,11 +351,11 @@ class _Reader:
                     found = list(islice(each, MOST_READINGS + 1))
                 yield from found
             case ast.Compare(left=left, ops=[ast.In() | ast.Eq()], comparators=[right]):
-                yield from self._alternatives(_texts(left) or _texts(right), test.lineno, place)
+                yield from self._alternatives(texts_of(left) or texts_of(right), test.lineno, place)
             case ast.Call(func=ast.Attribute(attr="startswith" | "endswith"), args=[text]):
-                yield from self._alternatives(_texts(text), test.lineno, place)
+                yield from self._alternatives(texts_of(text), test.lineno, place)
             case ast.Call(func=ast.Name(id="any"), args=[ast.GeneratorExp(generators=[one])]):
-                yield from self._alternatives(_texts(one.iter), test.lineno, place)
+                yield from self._alternatives(texts_of(one.iter), test.lineno, place)
             case _:
                 yield place
 
@@ -390,7 +421,7 @@ def read_python(text: str, file: Path, is_device: IsDevice) -> Iterator[Row]:
     reader.arithmetic = Arithmetic(reader.arithmetic.lines, bound=bound)
     reader.arithmetic.known.update(_constants(tree, reader.arithmetic, bound))
     classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
-    reader.fields = {node.name: [*_fields(node)] for node in classes}
+    reader.fields = {node.name: [*fields_of(node)] for node in classes}
     try:
         reader.statements(tree.body, _Place())
     except RecursionError as error:
@@ -425,74 +456,3 @@ def _constants(tree: ast.Module, arithmetic: Arithmetic, bound: Counter[str]) ->
 def _words(text: str) -> list[str]:
     """Words of an identifier or a comment: `A100_PEAK`, `peakFlops`."""
     return _WORD.findall(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text.replace("_", " ")))
-
-
-def _plain(node: ast.expr) -> str:
-    """A text, or the texts of a list that has nothing else; empty for anything else."""
-    parts = node.elts if isinstance(node, ast.Tuple | ast.List) else [node]
-    texts = [one.value for one in parts if isinstance(one, ast.Constant) and isinstance(one.value, str)]
-    return " ".join(texts) if len(texts) == len(parts) else ""
-
-
-def _leading(node: ast.expr) -> str:
-    """The text with which an entry of a list of tuples begins."""
-    return _plain(node.elts[0]) if isinstance(node, ast.Tuple | ast.List) and node.elts else ""
-
-
-def _fields(node: ast.ClassDef) -> Iterator[str]:
-    for statement in node.body:
-        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-            yield statement.target.id
-        if isinstance(statement, ast.FunctionDef) and statement.name == "__init__":
-            yield from (arg.arg for arg in statement.args.args[1:])
-
-
-def _inner_assignments(node: ast.stmt) -> Iterator[ast.NamedExpr]:
-    """`name := value` in the expressions of a statement, not in the statements below it."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.expr):
-            yield from (one for one in ast.walk(child) if isinstance(one, ast.NamedExpr))
-
-
-def _unpacked(names: Sequence[ast.expr], values: Sequence[ast.expr]) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Names of a tuple with their values, counted from both ends where one is starred; what it may hold is left out."""
-    starred = [[isinstance(one, ast.Starred) for one in side] for side in (names, values)]
-    if not any(map(any, starred)):
-        yield from zip(names, values, strict=False) if len(names) == len(values) else ()
-        return
-    if len(values) < len(names) - 1 and not any(starred[1]):  # which Python refuses
-        return
-    first = min(side.index(True) for side in starred if any(side))
-    last = min(side[::-1].index(True) for side in starred if any(side))
-    yield from zip(names[:first], values[:first], strict=False)
-    yield from zip(names[len(names) - last :], values[len(values) - last :], strict=False)
-
-
-def _target(statement: ast.Assign | ast.AnnAssign) -> ast.expr:
-    return statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
-
-
-def _is_of_row(column: str) -> bool:
-    known = guessed(column)
-    return known is not None and known.role in ("precision", "unit", "sparsity")
-
-
-def _called(func: ast.expr) -> str:
-    return func.id if isinstance(func, ast.Name) else func.attr if isinstance(func, ast.Attribute) else ""
-
-
-def _texts(node: ast.AST) -> list[str]:
-    """The texts of a key, a comparison or a pattern: strings, `torch.bfloat16`, and (9, 0) as a compute capability."""
-    found: list[str] = []
-    match node:
-        case ast.Constant(value=str(text)):
-            found = [text]
-        case ast.Attribute(attr=name) if guessed(name):
-            found = [name]
-        case ast.Tuple(elts=[ast.Constant(value=int(major)), ast.Constant(value=int(minor))]):
-            found = [f"compute capability {major}.{minor}"]
-        case ast.Tuple(elts=items) | ast.List(elts=items) | ast.Set(elts=items) | ast.MatchOr(patterns=items):
-            found = [text for item in items for text in _texts(item)]
-        case ast.MatchValue(value=value):
-            found = _texts(value)
-    return found
