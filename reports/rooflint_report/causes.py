@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from rooflint.base.text import counted, fail_text, workflow_command
+from rooflint.base.text import counted, fail_text, some, workflow_command
 from rooflint.base.units import UnitError, parse_quantity
 from rooflint.output import sarif
 from rooflint_report.claim_changes import Cause as Change
-from rooflint_report.claim_changes import Causes, Loss, effect
+from rooflint_report.claim_changes import Causes, Loss, Reverted, effect
 from rooflint_report.evidence import Evidence, Problem
 from rooflint_report.verdicts import Cause, Place, Verdict
 
@@ -123,7 +123,7 @@ class Culprit:
         """What fails because of it, the likely reason, and what reverting it does."""
         likely = f" Likely: {self.words}." if self.words else ""
         fails = f"{fail_text(len(self.cause.claims))} because of it."
-        return f"{fails}{likely} Reverting it alone: {effect(self.cause)}."
+        return f"{fails}{likely} Reverting it alone: {effect(self.cause)}{_broken(self.cause)}."
 
     @property
     def text(self) -> str:
@@ -148,7 +148,13 @@ def culprits(evidence: Evidence) -> list[Culprit]:
 def together(evidence: Evidence) -> str:
     """What reverting all changes does, where several make claims fail; else empty."""
     causes = evidence.claim_changes.causes if evidence.claim_changes else None
-    return effect(causes.all_) if causes and sum(bool(one.claims) for one in causes.changes) > 1 else ""
+    several = causes and sum(bool(one.claims) for one in causes.changes) > 1
+    return effect(causes.all_) + _broken(causes.all_) if causes and several else ""
+
+
+def _broken(one: Change | Reverted) -> str:
+    """`: golden/x.yaml::count`, the claims that fail then; empty for none."""
+    return f": {some(one.breaks)}" if one.breaks else ""
 
 
 def repairs(evidence: Evidence) -> list[Place]:

@@ -117,7 +117,7 @@ def test_the_page_says_what_reverting_all_changed_lines_does(evidence, other):
 def test_what_reverting_breaks_is_another_claim_and_what_one_line_explains_is_run_again_first(evidence, other):
     both = cause([other, CLAIM], breaks=["golden/x.yaml::count"])
     text = render_comment(evidence | {"claim_changes": claim_changes([both, cause([other], 24)])})
-    assert "Reverting it alone: 2 claims stop failing, 1 other fails." in text
+    assert "Reverting it alone: 2 claims stop failing, 1 other fails: golden/x.yaml::count." in text
     assert CLAIM in next(line for line in text.splitlines() if line.startswith("- first of them: `pytest "))
 
 

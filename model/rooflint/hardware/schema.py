@@ -84,7 +84,7 @@ class FactKind:
         try:
             quantity = parse_quantity(value)
         except UnitError as error:
-            raise self._error(f"want {self._expected()}: {error}") from error
+            raise self._error(f"{error}; want {self._expected()}") from error
         return self._checked(quantity)
 
     def _checked(self, quantity: Quantity) -> Quantity:

@@ -160,6 +160,16 @@ def test_an_order_covers_each_of_its_devices(tiny):
     assert cells == {("acme/x1", "latency"), ("acme/x2", "latency")}
 
 
+@pytest.mark.parametrize(("devices", "marked"), [(3, ["fail"] * 3), (4, [])])
+def test_a_failing_claim_about_many_devices_marks_none_of_them(devices, marked):
+    brief = build._Brief(
+        place=("golden/x.yaml", 1, "median"), position=0, outcome="fail", kind="prediction", precision="fp16",
+        devices=tuple(f"acme/x{number}" for number in range(devices)), hardware=None, corroborated=False,
+        uncorroborated=False, replay=False, loose=False, stale=False,
+    )  # fmt: skip
+    assert [cell.outcome for cell in build._coverage([brief])] == marked
+
+
 def test_a_replay_sets_each_assumption_beside_the_fact(full):
     (replay,) = full["replays"]
     assert (replay["id"], replay["title"], replay["document"]) == ("old-OLD", "An old log: OLD", "An old log")

@@ -34,6 +34,9 @@ GITHUB = ("GITHUB_REPOSITORY", "GITHUB_WORKFLOW", "GITHUB_RUN_ID", "GITHUB_REF",
 #: Worst first: a cell of the coverage matrix shows the first of these that any of its claims has.
 _WORST: tuple[Outcome, ...] = ("fail", "undecided", "xfail", "not validated here", "pass")
 
+#: A failing claim about more devices than these is pooled.
+_MOST_COMPARED = 3
+
 
 def write(file: Path, evidence: Record) -> None:
     """Write it whole or not at all."""
@@ -165,8 +168,11 @@ def _counts(
 
 
 def _coverage(briefs: Sequence[_Brief]) -> Iterator[Cell]:
+    """A failing claim about many devices, such as their median error, does not say which of them is wrong: no cell."""
     cells: dict[tuple[str, str, str], list[_Brief]] = defaultdict(list)
     for one in briefs:
+        if one.outcome == "fail" and len(one.devices) > _MOST_COMPARED:
+            continue
         for name in one.devices:
             cells[name, one.precision or "—", one.kind].append(one)
     for (name, precision, kind), claims in sorted(cells.items(), key=lambda cell: cell[0]):
