@@ -114,6 +114,8 @@ class State(Frozen):
     """Reasons that hold the clock back just now; empty where there are none."""
     load: float | Unavailable = NOT_READ
     """Runnable tasks, averaged over a minute, over all CPUs."""
+    read_at_s: float | None = None
+    """When it was read, since 1970 UTC; None in recordings made before this was kept. [s]"""
 
 
 class Conditions(Frozen):

@@ -250,6 +250,9 @@ def test_the_machine_is_looked_at_before_between_and_after_the_samples(stand_in)
     states = [found.conditions.before, *found.conditions.during, found.conditions.after]
     assert [state.clock_hz - 1e9 for state in states] == [1, 2, 3, 4, 5]
     assert len(found.conditions.during) == STATES
+    read_at_s = [state.read_at_s for state in states]
+    assert 0 <= time.time() - read_at_s[-1] < 60  # s since 1970
+    assert read_at_s == sorted(read_at_s)
 
 
 def test_a_machine_is_looked_at_also_where_the_time_is_over_before_the_samples(stand_in):

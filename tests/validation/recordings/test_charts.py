@@ -29,12 +29,12 @@ def resnet(batch=1, name="resnet18"):
     return Network(name=name, batch=batch, precision="fp32", library="torch", macs=batch * MACS)
 
 
-def shown(subject, seconds=(1e-3,) * 4, *, where="", power_w=NOWHERE, **more):
-    one = State(clock_hz=NOWHERE, power_w=power_w)
+def shown(subject, seconds=(1e-3,) * 4, *, where="", power_w=NOWHERE, at_s=(None,) * 3, **more):
+    before, during, after = (State(clock_hz=NOWHERE, power_w=power_w, read_at_s=each) for each in at_s)
     row = Measurement(
         subject=subject,
         samples=Samples(seconds=tuple(seconds), calls=1),
-        conditions=Conditions(before=one, after=one, during=(one,), threads=1, affinity=(0,)),
+        conditions=Conditions(before=before, after=after, during=(during,), threads=1, affinity=(0,)),
         energy=more.pop("energy", NOWHERE),
         **more,
     )
@@ -108,6 +108,20 @@ def test_power_is_drawn_in_the_order_of_measuring():
     (curve,) = found["Power over time"].curves
     assert curve.y == (90.0, 90.0, 90.0, 400.0, 400.0, 400.0)
     assert "Power by measurement" not in found
+
+
+def test_power_is_drawn_in_seconds_where_every_state_has_a_time():
+    # read at 1000, 1001 and 1004 s, then at 1010, 1012 and 1013 s: 0, 1, 4, 10, 12 and 13 s since the first
+    late = shown(resnet(), power_w=400.0, at_s=(1010.0, 1012.0, 1013.0))
+    found = drawn(late, shown(PRODUCT, power_w=90.0, at_s=(1000.0, 1001.0, 1004.0)))["Power over time"]
+    (curve,) = found.curves
+    assert curve.x == (0.0, 1.0, 4.0, 10.0, 12.0, 13.0)
+    assert curve.y == (90.0,) * 3 + (400.0,) * 3
+
+
+def test_power_of_two_devices_is_two_curves():
+    found = drawn(shown(PRODUCT, power_w=90.0, where="A"), shown(PRODUCT, power_w=40.0, where="B"))["Power over time"]
+    assert [(curve.name, curve.y) for curve in found.curves] == [("A", (90.0,) * 3), ("B", (40.0,) * 3)]
 
 
 def test_a_metered_run_stands_beside_its_idle_power():

@@ -218,13 +218,6 @@ def _roofline(shown: Sequence[Shown]) -> Iterator[Rooflines]:
 
 
 def _power(shown: Sequence[Shown]) -> Iterator[Curves]:
-    """Power of the states in the order in which they were read: before, during and after each measurement."""
-    powers = []
-    for one in shown:
-        conditions = one.row.conditions
-        states = (conditions.before, *conditions.during, conditions.after)
-        powers += [state.power_w for state in states if not isinstance(state.power_w, Unavailable)]
-    curves = [Curve("device", tuple(float(n) for n in range(1, 1 + len(powers))), tuple(powers))] if powers else []
     metered = [(number, one.row.energy) for number, one in enumerate(shown, 1) if isinstance(one.row.energy, Energy)]
     if metered:
         numbers = tuple(float(number) for number, _ in metered)
@@ -233,9 +226,37 @@ def _power(shown: Sequence[Shown]) -> Iterator[Curves]:
         highest = {float(number): energy.max_w for number, energy in metered if energy.max_w is not None}
         most = [Curve("highest of it", tuple(highest), tuple(highest.values()))] if highest else []
         yield Curves("Power by measurement", "measurement", "power", (means, idle, *most), "", "", "W", linear=True)
-    if curves:
-        note = "states before, during and after each measurement, in the order of measuring"
-        yield Curves("Power over time", "state", "power", tuple(curves), note, "", "W", linear=True)
+    yield from _power_over_time(shown)
+
+
+def _power_over_time(shown: Sequence[Shown]) -> Iterator[Curves]:
+    """Power of the states before, during and after each measurement, by their times where all have one."""
+    found: dict[str, list[tuple[float | None, float]]] = {}
+    for one in shown:
+        conditions = one.row.conditions
+        for state in (conditions.before, *conditions.during, conditions.after):
+            if not isinstance(state.power_w, Unavailable):
+                found.setdefault(one.where or "device", []).append((state.read_at_s, state.power_w))
+    timed = {name: [(at_s, power) for at_s, power in read if at_s is not None] for name, read in found.items()}
+    if not found:
+        return
+    if timed == found:
+        curves = tuple(Curve(name, *_since_first(read)) for name, read in timed.items())
+        note = "states before, during and after each measurement, by the clock of the host"
+        yield Curves("Power over time", "time", "power", curves, note, "s", "W", linear=True)
+        return
+    curves = tuple(
+        Curve(name, tuple(float(n) for n in range(1, 1 + len(read))), tuple(power for _, power in read))
+        for name, read in found.items()
+    )
+    note = "states before, during and after each measurement, in the order of measuring; not all have a time"
+    yield Curves("Power over time", "state", "power", curves, note, "", "W", linear=True)
+
+
+def _since_first(read: Sequence[tuple[float, float]]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Seconds since the first state, and power."""
+    ordered = sorted(read)
+    return tuple(at_s - ordered[0][0] for at_s, _ in ordered), tuple(power for _, power in ordered)
 
 
 # ---- latencies

@@ -209,9 +209,9 @@ def measure(
     plan, clock = plan or Plan(), clock or HostClock()
     meter, idle_w = _idle(observer, energy_s)
     calls = [call, reference[1]] if reference else [call]
-    before, watch = observer.state(), _StateWatch(observer, plan, _occupation(call, clock))
+    before, watch = _state(observer), _StateWatch(observer, plan, _occupation(call, clock))
     samples, *others = take_in_turn(calls, clock=clock, plan=plan, watch=watch)
-    conditions = observer.conditions(before, observer.state(), tuple(watch.states))
+    conditions = observer.conditions(before, _state(observer), tuple(watch.states))
     energy = _energy(meter, _run(call, clock, energy_s, meter), idle_w, min(energy_s, IDLE_S))
     return Measurement(
         subject=subject,
@@ -282,6 +282,11 @@ def _occupation(call: Call, clock: Clock) -> Callable[[], None]:
     return lambda: None
 
 
+def _state(observer: Observer) -> State:
+    """The state of now, with the time of now."""
+    return observer.state().model_copy(update={"read_at_s": time.time()})
+
+
 class _StateWatch(Watch):
     """A watch that also reads the state of the machine a few times, between samples and never inside of one."""
 
@@ -305,7 +310,7 @@ class _StateWatch(Watch):
         self._stopped += 1
         if len(self.states) < STATES and self._is_due(len(self.states) + 1):
             self._occupy()
-            self.states.append(self._observer.state())
+            self.states.append(_state(self._observer))
         return answer
 
     def _is_due(self, number: int) -> bool:
