@@ -193,6 +193,7 @@ def test_what_is_empty_zero_single_many_or_wide_is_still_a_page(section):
 VALUES = st.just(0.0) | st.floats(1e-12, 1e18)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.builds(Roof, st.text(max_size=30), VALUES, VALUES), max_size=6),
     st.lists(st.builds(Point, st.text(max_size=30), st.text(max_size=5), VALUES, VALUES, st.floats(0, 1)), max_size=20),

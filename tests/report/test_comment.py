@@ -68,6 +68,7 @@ def test_nothing_changed_is_no_comment(green):
     assert render_summary(record).startswith("## Green")
 
 
+@pytest.mark.slow
 def test_the_culprit_comes_first_with_factor_cause_and_what_reverting_does(evidence):
     record = evidence | {"claim_changes": claim_changes([cause([CLAIM])])}
     text = render_comment(record)

@@ -186,6 +186,7 @@ def test_records_that_are_made_when_asked_for_are_a_sequence():
         each[3]
 
 
+@pytest.mark.slow
 def test_letters_are_written_as_they_are_and_numbers_that_json_lacks_are_an_error(evidence):
     evidence["machine"]["cpu"] = "Xeon × 2"
     assert "Xeon × 2" in as_json(Evidence.model_validate(evidence))

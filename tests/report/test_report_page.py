@@ -156,11 +156,13 @@ def test_evidence_is_text_wherever_it_stands(make_evidence):
     assert hostile.count("</style>") == harmless.count("</style>") == 1
 
 
+@pytest.mark.slow
 def test_template_syntax_in_evidence_is_not_run(make_evidence):
     visible = Reader(render_html(make_evidence(nasty=True))).visible
     assert "{{ 7 * 7 }}" in visible
 
 
+@pytest.mark.slow
 def test_the_address_of_a_document_is_a_link_if_it_is_one_of_the_web(make_evidence):
     page = render_html(make_evidence(nasty=True))
     assert "https://example.org/nvidia/h100-sxm5-80gb.pdf" in Reader(page).links
@@ -188,6 +190,7 @@ def test_what_is_folded_is_drawn_when_it_is_opened(evidence):
 # ---------------------------------------------------------------------------------------------------- what it says
 
 
+@pytest.mark.slow
 def test_a_red_card_says_all_that_the_red_test_said(evidence):
     visible = Reader(render_html(evidence)).visible
     for text in [
@@ -228,6 +231,7 @@ def test_the_best_repair_stands_above_all_reds(evidence):
     assert visible.index(sentence) < visible.index("Problems in the files") < visible.index("Every failing claim")
 
 
+@pytest.mark.slow
 def test_a_place_without_a_better_value_says_so(evidence):
     visible = Reader(render_html(evidence)).visible
     assert "With a value other than 64 MAC at " in visible
@@ -239,6 +243,7 @@ def test_a_place_leads_to_the_reds_that_name_it(evidence):
     assert re.search(r'named by <a href="#fail-golden-peaks-amd-mi250x[^"]+">amd/mi250x</a> \(2\)', item)
 
 
+@pytest.mark.slow
 def test_a_cause_tells_what_its_repair_did(evidence):
     visible = Reader(render_html(evidence)).visible
     assert visible.count("with it, 2 failing claims pass and no other claim fails") == 2
@@ -257,6 +262,7 @@ def test_many_places_are_cut_after_a_dozen(evidence):
     assert "8 more repairs did less" in page
 
 
+@pytest.mark.slow
 def test_problems_are_red(evidence):
     visible = Reader(render_html(evidence)).visible
     assert "tdp: want [value, source, where], found '700 W' model/rooflint/specs/hardware/nvidia/l4.yaml:9" in visible
@@ -277,6 +283,7 @@ def test_every_verdict_of_a_device_is_on_its_sheet(evidence):
     assert len(shown) == len(passing)
 
 
+@pytest.mark.slow
 def test_every_fact_of_a_ladder_is_cited(evidence):
     visible = Reader(render_html(evidence)).visible
     assert "132 SM wp table 3 quoted :15" in visible.replace("\u00a0", " ")
@@ -305,6 +312,7 @@ def test_uncorroborated_claims_stand_in_brackets(evidence):
     assert re.search(r'<td class="ok">\(✓\)</td>', render_html(evidence))
 
 
+@pytest.mark.slow
 def test_quantities_without_a_claim_are_counted_in_plain_words(evidence):
     blind = sum(not p["published"] for d in evidence["devices"] for p in d["peaks"])
     visible = Reader(render_html(evidence)).visible
@@ -324,6 +332,7 @@ def test_every_published_figure_shows_its_document(evidence):
     assert "✓ 494.7 TFLOP/s 1.000 ds product table read✓ 989.4 TFLOP/s sparse 1.000 ds same place" in visible
 
 
+@pytest.mark.slow
 def test_a_device_is_linked_at_its_heading_and_opens(evidence):
     # the target lies inside the collapsed part, so that following the link opens it, and is drawn at the top of it
     page = render_html(evidence)
@@ -368,6 +377,7 @@ def test_a_dozen_disagreements_are_in_sight_and_the_rest_in_the_table_of_claims(
     assert "until 2027" not in page
 
 
+@pytest.mark.slow
 def test_a_replay_shows_its_assumptions_beside_the_facts(evidence):
     visible = Reader(render_html(evidence)).visible.replace("\u00a0", " ")
     assert "units.tensor_core.macs_per_clock.int864 MAC512 MAC [1] p. 7 quoted1/8" in visible
@@ -375,6 +385,7 @@ def test_a_replay_shows_its_assumptions_beside_the_facts(evidence):
     assert "latency GPU62.3 us✓ 62.28 us30.84 us2.02" in visible
 
 
+@pytest.mark.slow
 def test_replays_of_one_document_stand_together(evidence):
     assert render_html(evidence).count('<details class="replay">') == 1
 

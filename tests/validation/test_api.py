@@ -46,6 +46,7 @@ def test_a_column_is_what_the_caller_says(tmp_path):
     assert (found.status, found.quantity) == ("right", "fp16 peak")
 
 
+@pytest.mark.slow
 def test_an_audit_needs_a_table(tmp_path):
     with pytest.raises(rl.RooflintError, match="want at least one table, found none"):
         rl.audit()

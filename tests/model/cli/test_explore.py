@@ -53,6 +53,7 @@ def test_json_has_its_schema(question):
     ExploreRecord.model_validate_json(json.dumps(found, allow_nan=False))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", QUESTIONS[:3], ids=lambda question: " ".join(question[len(ARGUMENTS) :]))
 def test_csv_has_a_row_for_each_variant_and_the_base(question):
     rows = list(csv.reader(io.StringIO(run(*question, "-f", "csv").stdout)))

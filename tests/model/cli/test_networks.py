@@ -278,6 +278,7 @@ def test_a_record_says_which_fidelity_was_asked_for_and_which_each_device_has():
     assert {one["fidelity"] for one in asked("compare", "resnet18")["devices"]} == {"roofline"}
 
 
+@pytest.mark.slow
 def test_kernels_on_silicon_say_by_which_formula_and_add_up():
     found = asked("analyze", "vit_b_16", "gpu", "--fidelity", "silicon", "--launch", "graph")
     assert {one["model"] for one in found["per_kernel"]} == {"product", "convolution", "attention", "stream"}

@@ -84,6 +84,7 @@ def test_a_file_is_written_as_its_suffix_says(tmp_path, suffix):
 # ---- what it says
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("word", ["precisions", "circuits", "processes"])
 def test_the_spellings_of_the_document_mean_the_same(word):
     assert run(f"--compare-{word}") == run("--compare", word)

@@ -187,6 +187,7 @@ def test_none_beats_the_roofline_by_more_than_the_multiplications_it_saves(sizes
     assert ways(sizes, chip)["fused"] >= convolution_bytes(one, 4) / chip.bandwidth_bytes_per_s
 
 
+@pytest.mark.slow
 @given(NINE_TAPS, st.integers(0, 4), st.integers(1, 64), ANY_LANES)
 def test_a_larger_convolution_on_cuda_cores_takes_no_less(sizes, which, more, chip):
     larger = list(sizes)

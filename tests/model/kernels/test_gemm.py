@@ -142,6 +142,7 @@ def breakdowns(one):
     return one.kernel.apart(one.work, one.chip, one.constants)
 
 
+@pytest.mark.slow
 @given(st.sampled_from(sorted(CHIPS)), MODEST, MODEST, MODEST, st.sampled_from([1.0, np.inf]))
 def test_the_fastest_tile_and_split_are_the_latency(device, m, n, k, copies):
     one = case(device, m, n, k, copies)

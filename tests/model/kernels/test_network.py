@@ -257,6 +257,7 @@ def test_latency_is_the_sum_over_ops_and_launches(work, chip, gap_s):
     assert sum(found.waits_s.values()) == pytest.approx(found.latency_s, rel=1e-12)
 
 
+@pytest.mark.slow
 @given(TABLES, ANY_CHIP, GAPS)
 def test_work_is_no_less_than_each_of_its_parts_and_no_more_than_both(work, chip, gap_s):
     _, found = silicon(work, chip, gap_s)
@@ -264,6 +265,7 @@ def test_work_is_no_less_than_each_of_its_parts_and_no_more_than_both(work, chip
     assert (found.work_s <= (found.compute_s + found.memory_s) * (1 + 1e-6)).all()
 
 
+@pytest.mark.slow
 @given(TABLES, ANY_CHIP)
 def test_the_same_chip_takes_the_same(work, chip):
     _, found = silicon(work, chip, 2.1e-6)

@@ -14,6 +14,7 @@ from rooflint.output.deliver import OutputError, PlotError, deliver, draw
 from rooflint.output.sections import Curve, Curves, Point, Roof, Rooflines
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("suffix", "form"), [("json", "json"), ("csv", "csv"), ("MD", "md"), ("txt", "text")])
 def test_the_suffix_says_the_format(resnet18, tmp_path, suffix, form):
     file = tmp_path / f"answer.{suffix}"
@@ -148,6 +149,7 @@ def test_without_a_file_it_is_printed_as_text(resnet18, capsys):
     assert capsys.readouterr().out == write(resnet18, "text")
 
 
+@pytest.mark.slow
 def test_a_file_gets_no_colour_even_from_a_terminal(resnet18, tmp_path, monkeypatch):
     want = write(resnet18, "text")
     terminal = io.StringIO()

@@ -127,6 +127,7 @@ def test_html_without_the_reports_is_refused(monkeypatch):
         write(TABLE, "html")
 
 
+@pytest.mark.slow
 @given(TABLES)
 def test_json_is_read_back_as_it_was(table):
     assert json.loads(as_json(table)) == table.records()

@@ -67,6 +67,7 @@ def test_every_section_of_the_sample_is_headed(resnet18):
         assert re.search(rf"^{section.heading} ─+$", text, re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_a_terminal_gets_colour_and_the_same_signs(resnet18, monkeypatch):
     without = as_text(resnet18)
     monkeypatch.setenv("TERM", "xterm-256color")
@@ -85,6 +86,7 @@ def test_no_color_is_heard(resnet18, monkeypatch):
     assert set(colours) <= {"0", "1", "2"}  # bold and dim are no colours
 
 
+@pytest.mark.slow
 def test_a_wide_terminal_is_used_up_to_120_columns(resnet18, monkeypatch):
     monkeypatch.setenv("COLUMNS", "500")
     assert max(map(cell_len, as_text(resnet18).splitlines())) == 120
@@ -275,6 +277,7 @@ SECTIONS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(SECTIONS)
 def test_no_line_is_wider_than_80_columns(section):
     text = as_text(answer(section))
@@ -282,6 +285,7 @@ def test_no_line_is_wider_than_80_columns(section):
     assert "".join(text.split("\n")).isprintable()
 
 
+@pytest.mark.slow
 @given(st.integers(1, 12).flatmap(grids) | st.tuples(st.integers(0, 4), st.integers(1, 11)).flatmap(heats))
 def test_no_figure_is_cut_or_folded(section):
     text = as_text(answer(section))

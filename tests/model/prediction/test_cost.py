@@ -52,6 +52,7 @@ def test_a_cleaner_grid_emits_less():
     assert emitted[0] < emitted[1]
 
 
+@pytest.mark.slow
 def test_ownership_is_purchase_and_electricity_over_the_inferences_of_the_years():
     device = next(name for name in REGISTRY.ids() if owned(name))
     found, figures = spent(device, years=2.0, load_share=0.5)

@@ -69,6 +69,7 @@ def test_a_run_is_the_sum_of_its_steps_at_both_fidelities(fidelity):
     assert run.decode.energy_j == pytest.approx(sum(step.energy_j for step in steps), rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", ["nvidia/h100-sxm5-80gb", "amd/mi300x"])
 def test_a_cache_of_keys_is_not_taken_for_results_that_the_device_has_kept(device):
     run = found(batch=32, prompt=2048, tokens=65, device=REGISTRY.get(device))

@@ -82,6 +82,7 @@ def flows(ops: int) -> st.SearchStrategy[Flow]:
     return st.builds(Flow, reads, returns, st.just(7))
 
 
+@pytest.mark.slow
 @given(st.integers(1, 12).flatmap(flows))
 def test_last_readers_are_those_that_a_walk_over_all_reads_finds(flow):
     end = len(flow.reads) - 1
@@ -288,6 +289,7 @@ def test_fusing_twice_is_fusing_once(graph):
     assert graph.fused().fused() == graph.fused()
 
 
+@pytest.mark.slow
 @given(graphs(), st.integers(1, 7))
 def test_fusing_commutes_with_the_batch(graph, batch):
     assert graph.at_batch(batch).fused() == graph.fused().at_batch(batch)

@@ -38,6 +38,7 @@ def test_sums_of_some_ops_are_zero_where_a_table_has_none():
     assert whole(values, which) == 10
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(1, 300), min_size=1, max_size=5), st.integers(0, 2**32 - 1))
 def test_a_sum_in_a_stack_is_to_the_bit_that_of_the_table_alone(lengths, seed):
     draw = np.random.default_rng(seed)

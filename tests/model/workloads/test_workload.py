@@ -304,6 +304,7 @@ def test_a_workload_whose_batch_is_fixed_says_why_it_has_no_other():
 # ---- what follows from checked columns is not checked again, and would pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workload_id", workload_ids())
 def test_a_scaled_network_passes_the_checks_of_a_new_one(workload_id):
     for table in (load_workload(workload_id), load_workload(workload_id).fused()):

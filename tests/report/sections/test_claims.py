@@ -100,5 +100,6 @@ def test_the_page_carries_the_rows_packed(evidence):
     assert len(found) == len(evidence["verdicts"])
 
 
+@pytest.mark.slow
 def test_without_claims_there_is_no_table(empty):
     assert 'id="claims"' not in pages.render_html(empty)

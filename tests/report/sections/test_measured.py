@@ -76,6 +76,7 @@ def test_evidence_of_an_older_run_has_no_section(green):
     assert 'href="#measured"' not in render_html(green)
 
 
+@pytest.mark.slow
 def test_without_recordings_one_sentence_says_how_to_make_one(green):
     words, markup = section(green | {"measured": measured_of()})
     assert words == f"Measured No recording was found. {HOW}"

@@ -129,6 +129,7 @@ def test_the_summary_names_the_changes(green, delta):
     assert "and 50 more changes" in render_summary(green | {"delta": many})
 
 
+@pytest.mark.slow
 def test_text_of_the_delta_stays_text(green, delta):
     bad = "<script>alert(1)</script>"
     nasty = delta | {"text": bad, "also": [bad], "old": {"label": bad, "commit": None}}

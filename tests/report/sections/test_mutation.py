@@ -37,6 +37,7 @@ def test_the_score_its_floor_and_the_shares_are_said(mutated):
     assert f"{shares} (1: nothing is computed with the fact); 33.3 % move a figure and no claim notices" in words
 
 
+@pytest.mark.slow
 def test_kinds_of_facts_have_both_shares(mutated):
     words, _ = section(mutated)
     # of 4 that are not equivalent 3 killed, none of them by an independent source; of 7 the same 4

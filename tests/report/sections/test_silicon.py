@@ -123,6 +123,7 @@ def section(record):
 # ---- tables of others
 
 
+@pytest.mark.slow
 def test_a_table_of_others_has_its_errors_its_device_and_what_its_clock_saw(green):
     told = [published(), published(regime="> 20 GFLOP", error=0.123, outcome="fail"), published("b", error=0.05)]
     words, markup = section(green | {"silicon": silicon_evidence(published=told)})
@@ -230,6 +231,7 @@ def test_the_summary_has_the_errors_as_a_table(green):
     assert "| left out | all | &gt; 20 GFLOP |\n|---|---|---|\n| Turing | ✓ 9.4 % (−3.7 %), 49.8 % | ✓ 7.3 %" in text
 
 
+@pytest.mark.slow
 def test_a_worst_shape_says_what_it_is_like_and_how_to_look_closer(green):
     words, _ = section(green | {"silicon": silicon_evidence()})
     assert (
@@ -259,6 +261,7 @@ def test_a_family_that_could_not_be_read_again_is_named(green):
     assert "Not decided: no package." in words
 
 
+@pytest.mark.slow
 def test_text_that_means_no_good_is_text(green):
     bad = "<script>alert(1)</script>"
     record = silicon_evidence(

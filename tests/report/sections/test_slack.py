@@ -65,6 +65,7 @@ def test_evidence_that_knows_nothing_of_slack_shows_what_it_has(green):
     assert slack_of(Evidence.model_validate(green).verdicts).loose == 0
 
 
+@pytest.mark.slow
 def test_the_page_says_what_to_write_instead_of_a_stale_tolerance(evidence):
     row = next(v for v in evidence["verdicts"] if v["outcome"] == "pass")
     row["tolerance"] = {"kind": "stated", "text": "±2 %", "why": "they round", "printed": "±0.05 %"}

@@ -179,6 +179,7 @@ def test_json_carries_facts_with_their_lines(findings):
     assert all(fact["line"] >= 1 and fact["file"].endswith(".yaml") for fact in derived["expected"]["facts"])
 
 
+@pytest.mark.slow
 def test_sarif_names_a_rule_a_place_and_a_level_for_each_result(findings):
     document = json.loads(account.as_sarif(findings))
     (run,) = document["runs"]

@@ -325,6 +325,7 @@ def test_the_labelled_table_has_every_class_of_error_that_was_met_and_as_many_ri
     assert 0.4 < right / len(labelled()) < 0.6
 
 
+@pytest.mark.slow
 def test_a_labelled_row_is_right_only_where_a_sourced_figure_has_its_digits():
     findings = {one.line: one for one in AUDITOR.audit(EXAMPLE)}
     for line, row in labelled().items():

@@ -82,6 +82,7 @@ def test_fewer_figures_of_another_row_are_no_copy(audited, table):
 # ---- sparse or half rate
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fp16", "error"),
     [

@@ -113,6 +113,7 @@ def test_a_base_that_breaks_or_does_not_exist_is_one_sentence(checkout, tmp_path
         answer("HEAD", checkout)
 
 
+@pytest.mark.slow
 def test_an_op_without_measurements_is_an_error_that_lists_the_others(checkout):
     result = CliRunner().invoke(app, ["regressions", "--base", "HEAD", "--op", "conv"])
     assert isinstance(result.exception, RooflintError)

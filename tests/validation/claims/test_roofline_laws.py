@@ -31,6 +31,7 @@ def breaches(law, hardware, tried=None):
     return [*LAWS[law].breaches(hardware, tried or setting())]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("device", [T4, "nvidia/h100-sxm5-80gb", "google/tpu-v4", "intel/xeon-8490h", "amd/mi300x"])
 def test_every_law_holds_on_devices_as_they_are(registry, law, device):

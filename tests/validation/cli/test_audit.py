@@ -32,12 +32,14 @@ def test_a_table_without_an_error_ends_with_zero(audit):
     assert (result.exit_code, result.stdout) == (0, "1 figure of 1 device: 1 right\n")
 
 
+@pytest.mark.slow
 def test_a_wrong_figure_ends_with_one_and_says_what_it_is(audit):
     result = audit(WRONG)
     assert result.exit_code == 1
     assert "sparse for dense: is the sparse BF16 peak (tensor_core), 1.979 PFLOP/s" in " ".join(result.stdout.split())
 
 
+@pytest.mark.slow
 def test_a_file_that_cannot_be_read_does_not_hide_the_findings_of_the_others(audit):
     Path("broken.py").write_text("peak = (", encoding="utf-8")
     result = audit(WRONG, "broken.py")
@@ -69,6 +71,7 @@ def test_links_that_are_counted_in_one_direction_are_found(audit):
     assert result.stdout.endswith("2 figures of 2 devices: 1 wrong, 1 right\n")
 
 
+@pytest.mark.slow
 def test_all_lists_what_is_right_too(audit):
     assert "t.csv:2  H100 SXM5: bf16 peak 989 TFLOP/s: right" in audit(RIGHT, "--all").stdout
 

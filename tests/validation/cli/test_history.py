@@ -70,6 +70,7 @@ def test_a_run_is_added_once_and_shown(tiny, green_evidence, measured):
     assert tiny.read("trend.html").count("<svg") == 2
 
 
+@pytest.mark.slow
 def test_benchmarks_come_with_the_commit(tiny, green_evidence):
     stats = [{"name": "test_canary", "stats": {"min": 0.5}}, {"name": "test_b", "stats": {"min": 0.25}}]
     tiny.write("b.json", json.dumps({"machine_info": {"machine": "x86_64"}, "benchmarks": stats}))

@@ -133,6 +133,7 @@ def test_json_is_the_recording_itself(tmp_path, recording):
     assert read(tmp_path / "again.json") == recording
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["text", "json", "csv", "md", "html"])
 def test_every_format_is_there(tmp_path, recording, form):
     assert "resnet18" in run("show", str(write(tmp_path, recording)), "-f", form)
@@ -230,6 +231,7 @@ def test_what_is_refused_is_left_out_with_its_reason(stand_in):
     assert (results.measurements, results.left_out) == ([], {"gemm fp16": "too slow"})
 
 
+@pytest.mark.slow
 def test_products_are_asked_for_by_precision_and_library(monkeypatch, stand_in, rows):
     def refused(shape):
         raise RuntimeError("no such kernel")

@@ -99,6 +99,7 @@ def test_a_survivor_names_its_line_and_the_claim_that_would_kill_it(loose, mutat
     )
 
 
+@pytest.mark.slow
 def test_the_text_fits_eighty_columns_and_says_the_same(loose, mutate):
     _, text = mutate("--survivors=all")
     assert max(map(len, text.splitlines())) <= 80

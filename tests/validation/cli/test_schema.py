@@ -184,6 +184,7 @@ def test_every_shipped_file_of_money_and_carbon_validates(validators, part):
     assert {file.name: found for file in files if (found := errors(validators[part], file))} == {}
 
 
+@pytest.mark.slow
 def test_the_shipped_events_validate(validators):
     found = {file.stem: errors(validators["events"], file) for file in (SPECS / "events").glob("*.yaml")}
     assert found == {"cpu": [], "gpu": [], "kpu": [], "npu": [], "tpu": []}

@@ -77,6 +77,7 @@ def test_replays_and_red_claims_are_not_counted_as_uncorroborated(tiny):
     assert tiny.evidence()["counts"]["uncorroborated"] == 4
 
 
+@pytest.mark.slow
 def test_problems_name_file_and_line(full):
     assert {"golden/broken.yaml"} == {problem["file"] for problem in full["problems"]}
     assert full["problems"][0]["line"] == 2

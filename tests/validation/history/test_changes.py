@@ -95,6 +95,7 @@ def test_facts_that_act_only_together_are_said_to(acme, diffed, of):
     assert of(found)["together"] == message
 
 
+@pytest.mark.slow
 def test_what_a_device_no_longer_supports_is_no_longer_known(acme, diffed, of):
     acme.edit(X1, ", fp16: [1024 MAC, brief, p. 2]", "")
     found = diffed(acme)
@@ -202,6 +203,7 @@ def test_energies_that_changed_are_tried_alone(acme, diffed, of, keep):
     assert {one["quantity"] for one in found["moves"]} == {"energy_j", "power_w"}
 
 
+@pytest.mark.slow
 def test_two_energies_are_told_apart(acme, diffed, of, keep):
     seven = keep("process/7nm.yaml")
     acme.edit(seven, "int8: [0.07 pJ/op", "int8: [7 pJ/op")
@@ -214,6 +216,7 @@ def test_two_energies_are_told_apart(acme, diffed, of, keep):
     assert of(found, "energy_j")["rows"] == ROWS
 
 
+@pytest.mark.slow
 def test_a_file_of_energies_that_is_built_otherwise_is_tried_as_a_whole(acme, diffed, keep):
     seven = keep("process/7nm.yaml")
     acme.edit(seven, "int8: [0.07 pJ/op", "int16: [0.07 pJ/op")

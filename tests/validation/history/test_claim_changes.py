@@ -91,6 +91,7 @@ def test_a_renamed_file_keeps_its_claims_and_a_loosened_one_is_found_in_it(guard
     assert (one.change, one.file, one.moved_from) == ("loosened", "golden/review.yaml", MORE)
 
 
+@pytest.mark.slow
 def test_a_claim_that_moved_to_another_file_is_the_same(guarded, against):
     text = "  - {capacity: lpddr5, expect: 8.0 GB}\n"
     guarded.edit(MORE, text, "")
@@ -112,6 +113,7 @@ def test_a_removed_file_wants_one_reason_in_a_neighbour(guarded, against):
     assert ({one.reason for one in found.changes}, found.unstated) == ({"the review was withdrawn"}, 0)
 
 
+@pytest.mark.slow
 def test_a_folder_is_a_reason_only_where_it_is_gone(guarded, against):
     guarded.edit(GOLDEN, "claims:\n", "removed: {measured/: not ours, ./: all}\nclaims:\n")
     (guarded.root / MORE).unlink()

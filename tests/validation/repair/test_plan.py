@@ -10,6 +10,7 @@ GOLDEN = "golden/x1.yaml"
 PATCH = "rooflint.patch"
 
 
+@pytest.mark.slow
 def test_a_patch_of_files_with_spaces_and_windows_lines_applies(tiny, git):
     text = tiny.read(GOLDEN).replace("expect: 102.4 GB/s}", "expect: 99.4 GB/s}").replace("product page", "brochure")
     (tiny.root / GOLDEN).unlink()
@@ -90,6 +91,7 @@ def test_a_file_that_is_no_patch_of_ours_is_neither_removed_nor_replaced(tiny):
     assert tiny.read("own.patch") == "mine\n"
 
 
+@pytest.mark.slow
 def test_without_the_option_nothing_is_proposed(tiny):
     tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
     assert "git apply" not in tiny.run().stdout.str()
@@ -292,6 +294,7 @@ def test_a_known_disagreement_that_changed_is_settled_by_a_person(tiny, refused)
 SPARSE = "    sparsity: {int8: [2, brief, p. 2]}\n    circuit:"
 
 
+@pytest.mark.slow
 def test_a_claim_that_is_there_already_is_not_proposed_a_second_time(tiny, refused):
     tiny.edit(SPEC, "    circuit:", SPARSE)
     tiny.edit(GOLDEN, "{peak: mac_array int8, expect: 32.8 TOP/s}", "{peak: mac_array int8, expect: 65.5 TOP/s}")
@@ -299,6 +302,7 @@ def test_a_claim_that_is_there_already_is_not_proposed_a_second_time(tiny, refus
     assert "would be refused: 'peak-mac_array-int8-sparse' is claimed twice" in refused()
 
 
+@pytest.mark.slow
 def test_nor_where_it_is_in_another_file(tiny, refused):
     tiny.edit(SPEC, "    circuit:", SPARSE)
     tiny.edit(GOLDEN, "{peak: mac_array int8, expect: 32.8 TOP/s}", "{peak: mac_array int8, expect: 65.5 TOP/s}")

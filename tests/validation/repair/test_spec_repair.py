@@ -70,6 +70,7 @@ def test_of_two_operating_points_on_one_line_the_wrong_one_is_mended(tiny, mend,
     assert changed(patch) == [f"-{line}", "+" + "[4,".join(line.rsplit("[8,", 1))]
 
 
+@pytest.mark.slow
 def test_one_red_of_many_is_mended_by_the_fact_and_the_rest_with_it(tiny, mend):
     tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
     first, patch, second = mend(f"{GOLDEN}::peak-mac_array-int8")

@@ -32,12 +32,14 @@ def test_one_wrong_fact_is_one_block_and_a_line_for_each_claim_and_the_repair_co
     assert text.rstrip().splitlines()[-1].startswith(REPAIR)
 
 
+@pytest.mark.slow
 def test_verbose_shows_every_block(halved):
     text = halved.run("-v").stdout.str()
     assert (blocks(text), "for the same cause" in text) == (4, False)
     assert text.rstrip().splitlines()[-1].startswith(REPAIR)
 
 
+@pytest.mark.slow
 def test_other_causes_keep_their_blocks(halved, red):
     halved.edit("golden/x1.yaml", "{count: core, expect: 4}", "{count: core, expect: 5}")
     result = halved.run()
@@ -45,6 +47,7 @@ def test_other_causes_keep_their_blocks(halved, red):
     assert (blocks(result.stdout.str()), len(red(result))) == (2, 5)
 
 
+@pytest.mark.slow
 def test_other_tests_fail_as_they_do_without_us(halved):
     halved.write("tests/test_own.py", "def test_own():\n    assert 1 == 2\n")
     result = halved.run("tests", "golden")

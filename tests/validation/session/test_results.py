@@ -43,6 +43,7 @@ def test_a_cause_is_annotated_once_at_its_line_on_github(halved, monkeypatch):
     assert annotated(halved.run("--rooflint-compared")) == []
 
 
+@pytest.mark.slow
 def test_the_worst_ten_come_first_on_github(tiny, monkeypatch):
     # 4 cores claimed as 5, 6, … 16 by as many documents: the farther from 4 the worse
     sources = "".join(f"  s{n}: {{document: Sheet {n}, grade: read}}\n" for n in range(5, 17))

@@ -108,6 +108,7 @@ def test_the_rerun_line_of_a_file_with_a_space_in_its_name_works_in_a_shell(halv
     halved.run(*arguments).assert_outcomes(failed=1)
 
 
+@pytest.mark.slow
 def test_the_rerun_line_works_with_folders_from_the_command_line(halved):
     (halved.root / "pyproject.toml").unlink()
     folders = ["--rooflint-golden=golden", "--rooflint-specs=specs"]
@@ -353,6 +354,7 @@ def test_a_broken_architecture_does_not_cost_a_red_claim_its_verdict(halved, red
     assert "strict_yaml.py" not in result.stdout.str()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", ["build", "dist", ".hidden"])
 def test_claims_that_pytest_does_not_visit_do_not_count_as_checked(tiny, folder):
     # pytest does not enter such folders; a closed world that counts their claims would be green without judging one
@@ -363,6 +365,7 @@ def test_claims_that_pytest_does_not_visit_do_not_count_as_checked(tiny, folder)
     assert judged or result.ret != 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [[], ["golden"]])
 def test_a_golden_folder_behind_a_link_is_judged_or_red(tiny, arguments):
     (tiny.root / "golden").rename(tiny.root / "elsewhere")
@@ -411,6 +414,7 @@ def test_excuses_can_be_switched_off_as_in_pytest(tiny, red):
 # ---- tolerance, through a spec
 
 
+@pytest.mark.slow
 def test_there_is_no_absolute_tolerance_through_a_spec(tiny, red):
     # a launch of 1.8 ns against a printed 1.2 ns: far apart, however small; the network adds 1 op and 3 B, 29 ps
     tiny.edit(SPEC, "memories:", "launch_overhead: [1.8 ns, brief, p. 5]\nmemories:")
@@ -430,6 +434,7 @@ def test_there_is_no_absolute_tolerance_through_a_spec(tiny, red):
 # ---- what the run says at its end
 
 
+@pytest.mark.slow
 def test_claims_that_no_second_document_backs_are_counted_at_the_end(tiny):
     # a bound claims no figure that a document could print
     assert "1 of 8 claims are uncorroborated" in tiny.run().stdout.str()

@@ -106,6 +106,7 @@ def test_an_architecture_moves_its_devices_and_its_own_claims(house):
     assert not any("bound-nvidia" in name for name in judged)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["specs/process/7nm.yaml", "golden/measured/acme/x1/run.json", "specs/circuits.yaml"])
 def test_any_other_file_may_concern_every_claim(house, name):
     state = begin(house.suite())
@@ -127,6 +128,7 @@ def test_on_another_day_every_claim_is_judged(house, monkeypatch):
     assert len(edited(state, house, X1, "[15 W", "[16 W")[1]) == len(state.judged)
 
 
+@pytest.mark.slow
 def test_a_network_of_the_repository_is_read_again(house):
     name = "specs/workloads/torchvision/resnet18.yaml"
     house.write(name, (PACKAGED / "workloads/torchvision/resnet18.yaml").read_text(encoding="utf-8"))

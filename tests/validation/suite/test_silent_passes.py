@@ -359,6 +359,7 @@ def test_a_closed_world_that_a_conftest_expects_to_fail(tiny):
     assert "1 failure was hidden by a mark or a hook" in result.stdout.str()
 
 
+@pytest.mark.slow
 def test_a_kind_that_breaks_is_red_and_its_claim_does_not_vanish_from_the_evidence(tiny, energy):
     energy(ZeroDivisionError("division by zero"))
     tiny.write("golden/energy.yaml", f"{HEAD}  - {{energy: one MAC, expect: 0.80 pJ}}\n")
@@ -397,6 +398,7 @@ def test_an_excuse_that_fits_every_disagreement(tiny, red):
     red({"readable"}, "xfail: add 'ratio:', obtained over expected")
 
 
+@pytest.mark.slow
 def test_an_excuse_of_today_does_not_cover_the_slip_of_tomorrow(tiny, red):
     tiny.edit(GOLDEN, "expect: 102.4 GB/s}", "expect: 100.0 GB/s, xfail: {ratio: 1.024, reason: r, until: 2999-01-01}}")
     assert tiny.run(GOLDEN).ret == 0
@@ -408,6 +410,7 @@ def test_an_excuse_of_today_does_not_cover_the_slip_of_tomorrow(tiny, red):
     )
 
 
+@pytest.mark.slow
 def test_an_excuse_that_is_not_needed_any_more(tiny, red):
     tiny.edit(GOLDEN, "expect: 102.4 GB/s}", "expect: 102.4 GB/s, xfail: {ratio: 1.024, reason: r, until: 2999-01-01}}")
     red({"bandwidth-lpddr5"}, "your spec now equals a figure known to be wrong")
@@ -450,6 +453,7 @@ def test_a_claim_that_a_hook_skips(tiny, phase):
     assert f"{GOLDEN}::{IDS[0]} and 8 more were skipped by a mark or a hook" in result.stdout.str()
 
 
+@pytest.mark.slow
 def test_a_red_report_that_a_hook_repaints(tiny):
     tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
     hook = "@pytest.hookimpl(wrapper=True, tryfirst=True)\ndef pytest_runtest_makereport(item, call):\n"
@@ -475,6 +479,7 @@ def test_links_that_lead_in_circles_are_not_followed(tiny):
     tiny.run().assert_outcomes(passed=len(IDS) + 1)
 
 
+@pytest.mark.slow
 def test_a_name_cannot_give_orders_to_the_terminal_or_to_the_runner(tiny, red):
     tiny.edit("golden/x1.yaml", "expect: 102.4 GB/s}", "expect: 99 GB/s, note: '##[error]x'}")
     message = red({IDS[3]})
@@ -483,12 +488,14 @@ def test_a_name_cannot_give_orders_to_the_terminal_or_to_the_runner(tiny, red):
     red({"readable"}, "want visible characters, found U+001B")
 
 
+@pytest.mark.slow
 def test_of_thousands_of_errors_in_a_file_twenty_are_printed(tiny, red):
     tiny.write("golden/many.yaml", HEAD + "  - {pek: int8}\n" * 1000)
     message = red({"readable"}, "and 980 more problems")
     assert message.count("want one kind of claim out of") == 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["x\n::error::y.yaml", "x\u202ey.yaml", "##[error]y.yaml"])
 def test_a_file_whose_name_gives_orders_is_not_collected_and_the_run_is_red(tiny, name):
     (tiny.root / "golden" / name).write_text("claims: [", encoding="utf-8")
