@@ -57,6 +57,7 @@ def test_both_files_can_be_put_elsewhere(run, file, tmp_path):
 
 
 def test_the_default_is_where_the_suite_writes(run, tmp_path, monkeypatch):
+    (tmp_path / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     done = run()
     assert done.exit_code == 2

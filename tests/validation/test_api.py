@@ -105,6 +105,7 @@ def test_what_cannot_be_judged_is_a_sentence(tiny):
 
 
 def test_without_a_project_a_folder_is_wanted(tmp_path, monkeypatch):
+    (tmp_path / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")  # whatever stands above it
     monkeypatch.chdir(tmp_path)
     with pytest.raises(rl.RooflintError, match="want a folder of golden files"):
         rl.check()

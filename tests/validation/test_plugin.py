@@ -31,13 +31,13 @@ def test_every_claim_is_an_item_and_one_more_watches_the_world(tiny):
 
 
 def test_it_sleeps_where_nobody_asked_for_it(tiny):
-    (tiny.root / "pyproject.toml").unlink()
+    tiny.write("pyproject.toml", "[tool.pytest.ini_options]\n")
     tiny.write("test_own.py", "def test_own():\n    pass\n")
     tiny.run().assert_outcomes(passed=1)
 
 
 def test_evidence_is_not_written_by_a_sleeping_plugin(tiny):
-    (tiny.root / "pyproject.toml").unlink()
+    tiny.write("pyproject.toml", "[tool.pytest.ini_options]\n")
     tiny.write("test_own.py", "def test_own():\n    pass\n")
     tiny.run("--rooflint-evidence=evidence.json")
     assert not (tiny.root / "evidence.json").exists()

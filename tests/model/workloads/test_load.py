@@ -265,8 +265,9 @@ def test_each_part_of_a_namespace_is_looked_at(project):
 def test_a_repository_around_the_home_is_no_project(tmp_path, monkeypatch):
     (tmp_path / "home" / "work").mkdir(parents=True)
     (tmp_path / "home" / ".git").mkdir()
+    (tmp_path / ".git").mkdir()  # or the search would go on to what stands above the test
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    assert load._project(tmp_path / "home" / "work") == tmp_path / "home" / "work"
+    assert load._project(tmp_path / "home" / "work") == tmp_path
     (tmp_path / "home" / "work" / ".git").mkdir()
     assert load._project(tmp_path / "home" / "work") == tmp_path / "home" / "work"
     (tmp_path / "home" / "work" / "deep").mkdir()

@@ -17,6 +17,7 @@ WRONG = "device,bf16_tflops\nH100 SXM5,1979\n"
 @pytest.fixture
 def audit(tmp_path, monkeypatch):
     """`rooflint audit` on a table beside us: what it ends with and what it says."""
+    (tmp_path / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")  # whatever stands above it
     monkeypatch.chdir(tmp_path)
 
     def called(text, *arguments):

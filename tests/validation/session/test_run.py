@@ -110,7 +110,7 @@ def test_the_rerun_line_of_a_file_with_a_space_in_its_name_works_in_a_shell(halv
 
 @pytest.mark.slow
 def test_the_rerun_line_works_with_folders_from_the_command_line(halved):
-    (halved.root / "pyproject.toml").unlink()
+    halved.write("pyproject.toml", "[tool.pytest.ini_options]\n")
     folders = ["--rooflint-golden=golden", "--rooflint-specs=specs"]
     result = halved.run(*folders)
     result.assert_outcomes(failed=len(OF_INT8), passed=len(IDS) + 1 - len(OF_INT8))

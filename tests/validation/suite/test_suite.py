@@ -145,7 +145,7 @@ def test_the_folders_of_a_project_are_those_it_names_or_those_given(tiny):
         suite.golden_roots,
         ("--rooflint-golden=golden", "--rooflint-specs=specs"),
     )
-    (tiny.root / "pyproject.toml").unlink()
+    tiny.write("pyproject.toml", "[tool.pytest.ini_options]\n")
     with pytest.raises(RooflintError, match=r"no golden folder: set rooflint_golden in pyproject\.toml"):
         Suite.of_project()
 
