@@ -300,7 +300,10 @@ def test_the_price_of_a_device_is_its_rent_else_its_purchase():
     assert tariff("nvidia/jetson-agx-orin-64gb", tables).price == 1599
     with pytest.raises(NoPriceError):
         tariff("stillwater/kpu-t256", tables)
-    with pytest.raises(RooflintError, match=r"price: .cheap. is not a number with a unit; want a price of one device in USD .*; a rent is in USD/h"):
+    with pytest.raises(
+        RooflintError,
+        match=r"price: .cheap. is not a number with a unit; want a price of one device in USD .*; a rent is in USD/h",
+    ):
         tariff("nvidia/t4", tables, "cheap")
 
 
