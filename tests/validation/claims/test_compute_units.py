@@ -374,7 +374,8 @@ def test_devices_of_a_system_are_counted_along_its_axes(tmp_path, shipped_suite)
     source = "source: {document: Somebody, where: p. 1, grade: read}"
     file, verdicts = tmp_path / "pod.yaml", []
     for count in (8960, 4480):
-        file.write_text(f"hardware: google/tpu-v5p-pod\n{source}\nclaims:\n  - {{count: devices, expect: {count}}}\n")
+        claims = f"claims:\n  - {{count: devices, expect: {count}}}\n"
+        file.write_text(f"hardware: google/tpu-v5p-pod\n{source}\n{claims}", encoding="utf-8")
         (claim,) = read.load(file).claims
         verdicts.append(judge(claim, "", shipped_suite))
     right, wrong = verdicts

@@ -108,7 +108,8 @@ def test_a_claim_divides_by_the_peak_of_all_units_that_work_together(tmp_path, s
     file = tmp_path / "kpu.yaml"
     file.write_text(
         "hardware: stillwater/kpu-t256\nsource: {document: Somebody, where: p. 1, grade: read}\n"
-        "claims:\n  - {mfu: any, rate: 16.73728 TFLOP/s, expect: 10.00 %}\n"
+        "claims:\n  - {mfu: any, rate: 16.73728 TFLOP/s, expect: 10.00 %}\n",
+        encoding="utf-8",
     )
     (claim,) = read.load(file).claims
     assert judge(claim, "", shipped_suite).outcome == "pass"
