@@ -185,7 +185,7 @@ def predict(
     on: "str | Hardware",
     *,
     precision: str = DEFAULT_PRECISION,
-    batch: int = 1,
+    batch: int | None = None,
     storage: str | None = None,
     fuse: bool = False,
     launch: str = DEFAULT_LAUNCH,
@@ -200,7 +200,7 @@ def predict(
         source: a network, or what `network` takes.
         on: a device, or its name.
         precision: of the arithmetic, or a policy such as `w4a16`, which says what weights and cache are stored in.
-        batch: samples that run together.
+        batch: samples that run together; if None, those that the network was made for, as an `.onnx` file for 8.
         storage: precision of what is moved; that of the arithmetic if None.
         fuse: run element-wise ops in the kernels of their producers.
         launch: how kernels are launched: `stream`, `graph`, or `free` for no overhead.
@@ -213,7 +213,9 @@ def predict(
     """
     chosen = setting(precision, storage, fuse, launch, fidelity, cached)
     known, energies = context(specs)
-    found = prediction.predict(hardware_of(known, on, at), network(source).at_batch(batch), energies, chosen)
+    work = network(source)
+    work = work if batch is None else work.at_batch(batch)
+    found = prediction.predict(hardware_of(known, on, at), work, energies, chosen)
     return _as(Prediction, found, setting=chosen)
 
 
@@ -222,7 +224,7 @@ def compare(
     on: "Iterable[str | Hardware] | None" = None,
     *,
     precision: str = DEFAULT_PRECISION,
-    batch: int = 1,
+    batch: int | None = None,
     storage: str | None = None,
     fuse: bool = False,
     launch: str = DEFAULT_LAUNCH,
@@ -239,9 +241,10 @@ def compare(
     chosen = setting(precision, storage, fuse, launch, fidelity, cached)
     known, energies = context(specs)
     asked = all_hardware(known, on, at)
-    work = network(source).at_batch(batch)
+    work = network(source)
+    work = work if batch is None else work.at_batch(batch)
     found = comparison.compare(asked, work, energies, chosen)
-    typed = compare_answer.Question(options=repeated_options(batch, chosen, at, work.tokens))
+    typed = compare_answer.Question(options=repeated_options(work.batch, chosen, at, work.tokens))
     return _as(Comparison, found, question=typed)
 
 

@@ -93,7 +93,7 @@ def analyze_command(
     _want_generate({"require": require, "memory-share": memory_share != 1})
     sizes = shapes_of(shape)
     work = api.network(network, shape=sizes, prompt=prompt, past=past, specs=specs)
-    together = batch_of(batch, sizes, work.batch if work.fixed_batch else 1)
+    together = batch_of(batch, sizes, work.batch)
     found = api.predict(work, device, batch=together, **shared)
     single = None if work.fixed_batch and together > 1 else api.predict(work, device, batch=1, **shared)
     deliver(found.answer(single, cost_of(found, CostTables.of(registry(specs)), place)), form, output)
@@ -190,7 +190,7 @@ def compare_command(
     _want_generate({"memory-share": memory_share != 1})
     sizes = shapes_of(shape)
     work = api.network(network, shape=sizes, prompt=prompt, past=past, specs=specs)
-    together = batch_of(batch, sizes, work.batch if work.fixed_batch else 1)
+    together = batch_of(batch, sizes, work.batch)
     found = api.compare(
         work, hardware or explain, precision=precision, batch=together, storage=storage, fuse=fuse, launch=launch,
         fidelity=fidelity, cached=cached, at=at, specs=specs,

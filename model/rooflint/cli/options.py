@@ -113,7 +113,7 @@ def _sizes(text: str) -> list[int]:
 
 
 def batch_of(batch: int | None, shapes: Sequence[Sequence[int]], own: int = 1) -> int:
-    """Samples that run together: those of -b, of --input, or the network's own where it has no other.
+    """Samples that run together: those of -b, of --input, or those that the network was made for.
 
     A shape of one sample goes with every batch. Raises RooflintError where the first two disagree.
     """

@@ -28,7 +28,7 @@ def test_the_batch_is_that_of_the_input_unless_one_is_given(batch, shape, togeth
     assert batch_of(batch, shape) == together
 
 
-def test_a_network_with_one_batch_alone_runs_with_it_unless_another_is_asked_for():
+def test_a_network_runs_with_the_batch_that_it_was_made_for_unless_another_is_asked_for():
     assert (batch_of(None, [], own=2), batch_of(8, [], own=2), batch_of(1, [], own=2)) == (2, 8, 1)
 
 

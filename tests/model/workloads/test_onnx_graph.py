@@ -4,8 +4,11 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from typer.testing import CliRunner
 
+from rooflint.api.predictions import predict
 from rooflint.base.errors import RooflintError
+from rooflint.cli.main import program
 from rooflint.workloads.flow import INPUT
 from rooflint.workloads.onnx_graph import read_onnx
 from rooflint.workloads.ops import UnknownOpError
@@ -234,6 +237,21 @@ def test_a_batch_that_the_graph_has_written_down_stays(saved):
     assert found.batch == 2 and "exported for this batch alone" in found.fixed_batch
     with pytest.raises(RooflintError, match="has batch 2 and no other: it was exported for this batch alone"):
         read_onnx(file, [[8, 3, 8, 8]])
+
+
+def test_a_prediction_has_the_batch_of_the_file_unless_another_is_asked_for(saved):
+    file = saved([node("Relu", "x", "y")], FIXED)
+    ask = [str(file), "-d", "h100-sxm5"]
+    assert "\nbatch 2, " in CliRunner().invoke(program, ["compare", *ask]).stdout
+    assert "\nbatch 8, " in CliRunner().invoke(program, ["compare", *ask, "-b", "8"]).stdout
+    assert (predict(file, "h100-sxm5").batch, predict(file, "h100-sxm5", batch=8).batch) == (2, 8)
+
+
+def test_a_batch_that_is_asked_for_and_cannot_be_had_is_refused(saved):
+    nodes = [node("Reshape", "x sizes", "h"), node("MatMul", "h w", "y")]
+    file = saved(nodes, FIXED, [numbers("sizes", 2, 192), weight("w", 192, 5)])
+    with pytest.raises(RooflintError, match="has batch 2 and no other: it was exported for this batch alone"):
+        CliRunner().invoke(program, ["analyze", str(file), "h100-sxm5", "-b", "1"], catch_exceptions=False)
 
 
 # ---- what is refused
