@@ -80,11 +80,13 @@ class Encoder:
     last_norm: Normed
     """Whether the result of all layers is normalised, or only that of the first token."""
     pooled: int
-    """Width of the product on the first token: a pooler, classes, or a projection."""
+    """Width of the product on one token, the first or the last one: a pooler, classes, a projection; none if 0."""
     pooled_bias: bool
     pooled_tanh: bool
     token_types: int = 0
     image: Image | None = None
+    causal: bool = False
+    """Whether a token sees those before it alone, though all are read at once."""
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,12 @@ is written once: the parameters are those that its rows read.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 
-from rooflint.workloads.flow import Flow, Role, Roles, Share
+from rooflint.workloads.flow import INPUT, Flow, Role, Roles, Share
 from rooflint.workloads.ops import NORM_OPS, SOFTMAX_OPS, Op, Tokens, Window
 from rooflint.workloads.workload import Workload, WorkloadError
 
@@ -59,6 +60,23 @@ class Layers:
         self.roles.append(role.times(layers) if role else Role())
         self.parameters += weights if parameters is None else layers * parameters
         return len(self.ops) - 1
+
+    def take(self, table: Workload, also: Mapping[str, int] = MappingProxyType({})) -> dict[str, int]:
+        """All rows of another table with the prefix, some of which also read a row from here; places by old name.
+
+        Raises WorkloadError for a table whose data flow is not known.
+        """
+        flow = table.flow
+        if flow is None or flow.elements_constant is None:
+            raise WorkloadError(f"{table.name}: is no part of a network, because its data flow is not known")
+        start = len(self.ops)
+        for row, reads in zip(table.rows(), flow.reads, strict=True):
+            more = [also[row.name]] if row.name in also else []
+            self.reads.append(tuple(sorted({*(one if one == INPUT else one + start for one in reads), *more})))
+            self.ops.append(row._replace(name=f"{self.prefix}{row.name}"))
+        self.roles += flow.roles.rows if flow.roles else [Role()] * len(table)
+        self.parameters += flow.elements_constant
+        return {name: start + place for place, name in enumerate(table.op_names.tolist())}
 
     def linear(self, name: str, read: int, *, rows: int, n: int, k: int, layers: int = 1, bias: int = 0) -> int:
         """A product of each row with weights n × k and so many biases."""

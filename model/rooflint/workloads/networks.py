@@ -8,7 +8,8 @@ Peaks of devices are derived from facts, and so is the work of a network: nothin
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import or_
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
@@ -38,10 +39,17 @@ from rooflint.workloads.configuration import (
     Positions,
     Transformer,
 )
+from rooflint.workloads.diffusion import DiffusionTransformer, UNet
 from rooflint.workloads.encoder_decoder import EncoderDecoder
 from rooflint.workloads.layers import Architecture
+from rooflint.workloads.multimodal import TwoTowers, VisionLanguage
+from rooflint.workloads.perception import ImageEncoder, Recording
+from rooflint.workloads.recommendation import Recommender
 from rooflint.workloads.transformer import Step, table
 from rooflint.workloads.workload import Workload, WorkloadError
+
+Roots = Sequence[Path]
+"""Folders of specs, of which the first that has a network counts."""
 
 PROMPT = 2048
 """New tokens where none are given; fewer where the network has a shorter context."""
@@ -131,6 +139,7 @@ class EncoderSpec(Strict):
     pooled_bias: YesNo  # type: ignore[valid-type]
     pooled_tanh: YesNo  # type: ignore[valid-type]
     token_types: Size | None = None  # type: ignore[valid-type]
+    causal: YesNo | None = None  # type: ignore[valid-type]
     image: ImageSpec | None = None
 
 
@@ -186,6 +195,8 @@ def _kind_of(hint: Any) -> Any:
         return Size
     if hint is bool:
         return YesNo
+    if hint is Transformer:  # a part that is a network of its own
+        return Text
     if get_origin(hint) is tuple:
         return list[_kind_of(get_args(hint)[0])]  # type: ignore[misc]
     return _spec_of(hint, Strict) if isinstance(hint, type) and is_dataclass(hint) else _choice(get_args(hint))
@@ -198,17 +209,20 @@ def _file_of(architecture: str, facts: type[Architecture]) -> type[SourcedSpec]:
     return found
 
 
-ARCHITECTURES: Mapping[str, type[Architecture]] = MappingProxyType({"encoder-decoder": EncoderDecoder})
+ARCHITECTURES: Mapping[str, type[Architecture]] = MappingProxyType({
+    "encoder-decoder": EncoderDecoder, "two-towers": TwoTowers, "vision-language": VisionLanguage,
+    "image-encoder": ImageEncoder, "recording-encoder": Recording, "diffusion-transformer": DiffusionTransformer,
+    "unet": UNet, "recommender": Recommender,
+})  # fmt: skip
 """By the word that a file has for it."""
 
-EncoderDecoderSpec = _file_of("encoder-decoder", EncoderDecoder)
-
 SPECS: Mapping[str, type[SourcedSpec]] = MappingProxyType(
-    {"decoder": NetworkSpec, "encoder": NetworkSpec, "encoder-decoder": EncoderDecoderSpec}
+    {"decoder": NetworkSpec, "encoder": NetworkSpec}
+    | {name: _file_of(name, one) for name, one in ARCHITECTURES.items()}
 )
 
 
-class NetworkFile(RootModel[NetworkSpec | EncoderDecoderSpec]):  # type: ignore[valid-type]
+class NetworkFile(RootModel[reduce(or_, SPECS.values())]):  # type: ignore[misc]
     """specs/networks/<family>/<name>.yaml: the configuration of one network."""
 
 
@@ -225,24 +239,22 @@ def _read(file: Path) -> tuple[Document, Any]:
     return read_spec(file, SPECS[named[1]] if named else NetworkSpec)
 
 
-def _made(facts: type, spec: Any, name: str = "") -> Any:
-    """The dataclass of a spec whose fields it has."""
+def _made(facts: type, spec: Any, roots: Roots, name: str = "") -> Any:
+    """The dataclass of a spec whose fields it has; its parts are networks below those folders."""
     given = {one.name: getattr(spec, one.name) for one in fields(facts) if one.name != "name"}
     hints = get_type_hints(facts)
-    values = {key: _value(hints[key], raw) for key, raw in given.items() if raw is not None}
+    values = {key: _value(hints[key], raw, roots) for key, raw in given.items() if raw is not None}
     return facts(**({"name": name} if name else {}), **values)
 
 
-def _value(hint: Any, raw: Any) -> Any:
+def _value(hint: Any, raw: Any, roots: Roots) -> Any:
+    if isinstance(raw, str):
+        return network_named(raw, roots).transformer
     if isinstance(raw, list):
-        return tuple(_value(get_args(hint)[0], one) for one in raw)
+        return tuple(_value(get_args(hint)[0], one, roots) for one in raw)
     if isinstance(raw, Choice):
         return raw.word
-    return int(raw.quantity.value) if hint is int else _made(hint, raw)
-
-
-Roots = Sequence[Path]
-"""Folders of specs, of which the first that has a network counts."""
+    return int(raw.quantity.value) if hint is int else _made(hint, raw, roots)
 
 
 @dataclass(frozen=True)
@@ -316,7 +328,14 @@ def read_network(file: Path) -> Network:
     known = ARCHITECTURES.get(spec.architecture)
     if problems := [*_unlisted(spec, document), *(() if known else _problems(spec, facts, document))]:
         raise InputError(problems)
-    made = _made(known, spec, file.stem) if known else _transformer(file.stem, spec, facts)
+    try:
+        made = (
+            _made(known, spec, (file.parents[2], PACKAGED), file.stem)
+            if known
+            else _transformer(file.stem, spec, facts)
+        )
+    except WorkloadError as error:  # a part that is not there
+        raise InputError([document.problem((), str(error))]) from error
     return Network(f"{file.parent.name}/{file.stem}", spec.name, made, facts, sources_of(spec))
 
 
@@ -403,6 +422,7 @@ def _encoder(spec: EncoderSpec, size: Callable[[str], int], image: Image | None)
         key: _word(getattr(spec, key))
         for key in ("norm_first", "embedding_norm", "last_norm", "pooled_bias", "pooled_tanh")
     }
+    words["causal"] = bool(_word(spec.causal))
     return Encoder(pooled=size("encoder.pooled"), token_types=size("encoder.token_types"), image=image, **words)
 
 

@@ -247,14 +247,15 @@ def _encoder_layers(rows: _Rows, net: Transformer, encoder: Encoder, last: int, 
     qkv = rows.linear("qkv", read, 3 * whole, net.hidden, layers, bias=biased or net.bias == "qkv")
     heads = run.batch * net.heads
     queries = rows.tokens * whole
+    seen = -(-keys_seen(run.new, 0) // run.new) if encoder.causal else run.new
     attended = rows.add(
         "attention",
-        "attention",
+        "causal_attention" if encoder.causal else "attention",
         [qkv],
         (3 * queries, 0, queries),
         layers,
-        other_ops=heads * run.new**2 * (1 + SOFTMAX_OPS),
-        shape=(run.new, run.new, 2 * net.head_size, heads),
+        other_ops=heads * run.new * seen * (1 + SOFTMAX_OPS),
+        shape=(run.new, seen, 2 * net.head_size, heads),
     )
     out = rows.linear("attention_out", attended, net.hidden, whole, layers, bias=biased)
     last = rows.each("attention_add", "add", [last, out], net.hidden, layers, 1, operands=2)
@@ -265,12 +266,14 @@ def _encoder_layers(rows: _Rows, net: Transformer, encoder: Encoder, last: int, 
 
 
 def _pooled(rows: _Rows, net: Transformer, encoder: Encoder, last: int, batch: int) -> None:
-    """What is made of the first token of each sequence."""
+    """What is made of one token of each sequence."""
     if encoder.last_norm == "all":
         last = _normed(rows, net, "norm", last, 1)
     if encoder.last_norm == "first":
         count = batch * net.hidden
         last = rows.add("norm", net.norm, [last], (count, 2 * net.hidden, count), 1, other_ops=NORM_OPS * count)
+    if not encoder.pooled:
+        return
     last = rows.linear("head", last, encoder.pooled, net.hidden, 1, bias=encoder.pooled_bias, rows=batch)
     if encoder.pooled_tanh:
         count = batch * encoder.pooled
