@@ -84,6 +84,42 @@ def test_an_encoder_and_its_decoder_write_the_first_token(name, given, shapes, f
         runnable(name, past=7)
 
 
+OTHERS = {
+    "clip": ("multimodal", [(2, 77), (2, 3, 224, 224)]),
+    "clip-vit-b-32-text": ("text", [(2, 77)]),
+    "llava-1.5-7b": ("multimodal", [(2, 2048), (2, 3, 336, 336)]),
+    "sam-vit-h": ("image", [(2, 3, 1024, 1024)]),
+    "wav2vec2-base": ("speech", [(2, 250_000)]),
+    "dit-xl-2": ("diffusion", [(2, 4, 32, 32), (2,), (2,)]),
+    "sdxl-unet": ("diffusion", [(2, 4, 128, 128), (2,), (2, 77, 2048), (2, 1280), (2, 6)]),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OTHERS)
+def test_networks_for_images_and_speech_are_built_with_the_parameters_of_their_facts(name):
+    if OTHERS[name][0] == "diffusion":
+        pytest.importorskip("diffusers")
+    found = runnable(name, 2)
+    assert (found.family, [tuple(one.shape) for one in found.example.arguments]) == OTHERS[name]
+    with torch.device("meta"):  # and refused where they are others
+        found.make()
+
+
+def test_the_text_tower_of_clip_projects_the_last_token():
+    assert called(runnable("clip-vit-b-32-text", 2, prompt=5)).shape == (2, 512)
+
+
+@pytest.mark.slow
+def test_both_towers_of_clip_compare_each_image_with_each_text():
+    assert called(runnable("clip", 2, prompt=5)).shape == (2, 2)
+
+
+def test_a_network_that_no_library_has_is_refused():
+    with pytest.raises(CaptureError, match="dlrm-v2: neither transformers nor diffusers has it"):
+        runnable("dlrm-v2")
+
+
 @pytest.fixture
 def small(tmp_path):
     file = tmp_path / "tiny-llama" / "config.json"

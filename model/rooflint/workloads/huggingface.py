@@ -225,6 +225,14 @@ def _clip_vision(config: _Config) -> Facts:
     return _of_encoder(_Config(config.name, keys)) | {"vocabulary": 0, "tied": False, "encoder": encoder}
 
 
+def _clip_text(config: _Config) -> Facts:
+    encoder = Encoder(
+        norm_first=True, embedding_norm=False, last_norm="all", pooled=config.size("projection_dim"),
+        pooled_bias=False, pooled_tanh=False, causal=True,
+    )  # fmt: skip
+    return _of_encoder(config) | {"tied": False, "encoder": encoder}
+
+
 def _of_encoder(config: _Config) -> Facts:
     found = _common(config)
     words = {"gated": False, "norm": "layer_norm", "positions": "learned", "bias": "all"}
@@ -236,4 +244,5 @@ FAMILIES: Mapping[str, Callable[[_Config], Facts]] = MappingProxyType({
     "gptj": _gptj, "mixtral": _mixtral, "qwen3_moe": _qwen3_moe, "gpt_oss": _gpt_oss,
     "llama4_text": _llama4, "deepseek_v3": _deepseek_v3,
     "kimi_k2": _deepseek_v3, "bert": _bert, "clip_vision_model": _clip_vision,
+    "clip_text_model": _clip_text,
 })  # fmt: skip

@@ -35,7 +35,7 @@ class TwoTowers(Architecture):
         seen, read = table(self.image, batch, self.image.context), table(self.text, batch, tokens)
         layers = Layers()
         places = [self._normalised(layers, name, one, batch) for name, one in (("image_", seen), ("text_", read))]
-        width = self._width
+        width = self.width
         elements = (2 * batch * width, 0, batch * batch)
         last = layers.add("similarity", "matmul", places, elements, shape=(1, batch, width, batch))
         count = batch * batch
@@ -44,14 +44,15 @@ class TwoTowers(Architecture):
         return self.finished(layers, batch, given, partial(_towers_at, self, tokens), tokens=Tokens(tokens, 0))
 
     @property
-    def _width(self) -> int:
+    def width(self) -> int:
+        """Of what an image or a text becomes."""
         assert self.text.encoder is not None
         return self.text.encoder.pooled
 
     def _normalised(self, layers: Layers, prefix: str, tower: Workload, batch: int) -> int:
         """The result of a tower, of length 1."""
         layers.prefix = prefix
-        last, count = [*layers.take(tower).values()][-1], batch * self._width
+        last, count = [*layers.take(tower).values()][-1], batch * self.width
         length = layers.add("length", "vector_norm", [last], (count, 0, batch), other_ops=2 * count + batch)
         unit = layers.add("unit", "div", [last, length], (count + batch, 0, count), other_ops=count)
         layers.prefix = ""

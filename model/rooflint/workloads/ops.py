@@ -134,7 +134,8 @@ CONSTANT = frozenset({
 
 #: Moves elements and computes nothing.
 MOVES = frozenset({
-    "cat", "concat", "concatenate", "stack", "hstack", "vstack", "index_put", "scatter", "masked_scatter", "pad", "constant_pad_nd",
+    "cat", "concat", "concatenate", "stack", "hstack", "vstack", "index_put", "scatter", "pad",
+    "masked_scatter", "constant_pad_nd",
     "reflection_pad2d", "replication_pad2d", "roll", "flip", "copy", "repeat", "tile", "repeat_interleave", "im2col",
     "pixel_shuffle", "pixel_unshuffle", "channel_shuffle", "upsample_nearest1d", "upsample_nearest2d",
     "upsample_nearest3d",

@@ -12,7 +12,6 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any
@@ -26,15 +25,13 @@ from rooflint.hardware.registry import PACKAGED
 from rooflint.workloads import load
 from rooflint.workloads.capture import torchvision_networks, user_model
 from rooflint.workloads.capture.graph import CaptureError
+from rooflint.workloads.capture.libraries import SEED, imported, planned
 from rooflint.workloads.capture.trace import Example, capture
 from rooflint.workloads.configuration import Transformer
-from rooflint.workloads.encoder_decoder import EncoderDecoder
 from rooflint.workloads.huggingface import transformer_of
+from rooflint.workloads.layers import Architecture
 from rooflint.workloads.networks import PROMPT, Network
 from rooflint.workloads.workload import Workload, WorkloadError
-
-SEED = 20
-"""Of weights and inputs."""
 
 
 @dataclass(frozen=True)
@@ -151,8 +148,8 @@ def repeated(example: Example, batch: int) -> Example:
 
 
 def _of_configuration(name: str, found: Network, batch: int, prompt: int | None, past: int) -> Runnable:
-    if isinstance(found.configuration, EncoderDecoder):
-        return _of_encoder_decoder(found, found.configuration, batch, prompt, past)
+    if isinstance(found.configuration, Architecture):
+        return _of_architecture(found, found.configuration, batch, prompt, past)
     net, table = found.transformer, found.workload(batch, prompt, past)
     image = net.encoder.image if net.encoder else None
     tokens = None if image else min(PROMPT, net.context - past) if prompt is None else prompt
@@ -171,82 +168,11 @@ def _of_configuration(name: str, found: Network, batch: int, prompt: int | None,
     return Runnable(called, make, Example(arguments, batch), table, tokens, past, kind)
 
 
-def _of_encoder_decoder(found: Network, net: EncoderDecoder, batch: int, prompt: int | None, past: int) -> Runnable:
-    """The encoder on its whole source, and the first token that the decoder writes."""
+def _of_architecture(found: Network, net: Architecture, batch: int, prompt: int | None, past: int) -> Runnable:
     if past:
         raise CaptureError(f"{found.name}: steps of its decoder are not run; want no --past")
-    table = found.workload(batch, prompt, past)
-    tokens = prompt or net.source
-    torch.manual_seed(SEED)
-    first = torch.zeros(batch, 1, dtype=torch.int64)
-    if net.mels:  # two frames of a spectrogram become a token
-        source = torch.randn(batch, net.mels, 2 * net.source)
-    else:
-        source = torch.randint(0, net.vocabulary, (batch, tokens))
-    make = partial(_built_encoder_decoder, found.name, net)
-    kind = "speech" if net.mels else "text"
-    return Runnable(found.name, make, Example((source, first), batch), table, None if net.mels else tokens, 0, kind)
-
-
-def _built_encoder_decoder(name: str, net: EncoderDecoder) -> torch.nn.Module:
-    """Whisper or T5. Raises CaptureError where transformers makes another number of parameters of the same facts."""
-    library = import_transformers()
-    torch.manual_seed(SEED)
-    module: torch.nn.Module
-    if net.mels:
-        config = library.WhisperConfig(
-            d_model=net.hidden,
-            encoder_layers=net.encoder_layers,
-            decoder_layers=net.decoder_layers,
-            encoder_attention_heads=net.heads,
-            decoder_attention_heads=net.heads,
-            encoder_ffn_dim=net.feed_forward,
-            decoder_ffn_dim=net.feed_forward,
-            vocab_size=net.vocabulary,
-            num_mel_bins=net.mels,
-            max_source_positions=net.source,
-            max_target_positions=net.context,
-        )
-        module = library.WhisperForConditionalGeneration(config)
-    else:
-        config = library.T5Config(
-            d_model=net.hidden,
-            d_kv=net.head_size,
-            d_ff=net.feed_forward,
-            num_layers=net.encoder_layers,
-            num_decoder_layers=net.decoder_layers,
-            num_heads=net.heads,
-            vocab_size=net.vocabulary,
-            feed_forward_proj=f"gated-{net.activation}" if net.gated else net.activation,
-            tie_word_embeddings=net.tied,
-            relative_attention_num_buckets=net.buckets,
-        )
-        module = library.T5ForConditionalGeneration(config)
-    count = sum(one.numel() for one in module.parameters())
-    if count != net.parameters:
-        raise CaptureError(f"{name}: transformers makes {count} parameters of its facts, which have {net.parameters}")
-    return _FirstToken(module).eval()
-
-
-class _FirstToken(torch.nn.Module):
-    """An encoder and a decoder called with the source and the first token, without a cache that would be kept."""
-
-    def __init__(self, network: torch.nn.Module) -> None:
-        super().__init__()
-        self.network = network
-
-    def forward(self, source: torch.Tensor, first: torch.Tensor) -> Any:
-        return self.network(source, decoder_input_ids=first, use_cache=False).logits
-
-
-def import_transformers() -> ModuleType:
-    """The package. Raises MissingTorchError where it is not installed."""
-    torchvision_networks.import_torchvision()  # it imports torchvision, and fails where its operators do not load
-    try:
-        return import_module("transformers")
-    except ImportError as error:
-        needed = "running a network by its configuration needs transformers: pip install transformers"
-        raise load.MissingTorchError(f"{needed} ({error})") from error
+    table, plan = found.workload(batch, prompt), planned(found.name, net, batch, prompt, keys_of)
+    return Runnable(found.name, plan.make, Example(plan.arguments, batch), table, plan.tokens, 0, plan.family)
 
 
 def built(name: str, keys: Mapping[str, Any], net: Transformer) -> torch.nn.Module:
@@ -254,7 +180,7 @@ def built(name: str, keys: Mapping[str, Any], net: Transformer) -> torch.nn.Modu
 
     Raises CaptureError where its own reading of them has other facts, or where it refuses them.
     """
-    library = import_transformers()
+    library = imported("transformers")
     try:
         configuration = library.AutoConfig.for_model(**keys)
         if other := _unlike(name, net, json.loads(configuration.to_json_string(use_diff=False))):
@@ -286,6 +212,8 @@ def differences(one: Transformer, other: Transformer) -> list[str]:
 def _network(library: ModuleType, configuration: Any, net: Transformer) -> torch.nn.Module:
     if net.encoder and net.encoder.image:
         made = library.CLIPVisionModelWithProjection(configuration)
+    elif net.encoder and net.encoder.causal:
+        made = library.CLIPTextModelWithProjection(configuration)
     elif net.encoder:
         made = library.AutoModel.from_config(configuration)
     else:
@@ -335,7 +263,7 @@ _ACTIVATIONS = {"gelu_tanh": "gelu_pytorch_tanh"} | {name: name for name in ("si
 def _model_type(net: Transformer) -> str:
     """The model type of transformers that has these facts."""
     if net.encoder:
-        return "clip_vision_model" if net.encoder.image else "bert"
+        return "clip_vision_model" if net.encoder.image else "clip_text_model" if net.encoder.causal else "bert"
     facts = {
         "deepseek_v3": net.latent is not None,
         "llama4_text": net.chunked,
@@ -424,11 +352,11 @@ def _encoded(net: Transformer) -> dict[str, Any]:
             "image_size": image.size, "patch_size": image.patch, "num_channels": image.channels,
             "projection_dim": encoder.pooled,
         }  # fmt: skip
-    return {"type_vocab_size": encoder.token_types}
+    return {"projection_dim": encoder.pooled} if encoder.causal else {"type_vocab_size": encoder.token_types}
 
 
 _MORE: Mapping[str, Callable[[Transformer], dict[str, Any]]] = MappingProxyType({
     "llama": _llama, "mistral": _windowed, "gemma3_text": _gemma3, "gptj": _gptj, "mixtral": _routed,
     "qwen3_moe": _routed, "gpt_oss": _routed, "llama4_text": _llama4,
-    "deepseek_v3": _latent, "bert": _encoded, "clip_vision_model": _encoded,
+    "deepseek_v3": _latent, "bert": _encoded, "clip_vision_model": _encoded, "clip_text_model": _encoded,
 })  # fmt: skip
