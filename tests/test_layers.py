@@ -45,7 +45,7 @@ REPORT = ("rooflint.base", "rooflint.output")
 
 #: Modules that need torch; nothing imports them at a start.
 TORCH = {f"rooflint.workloads.capture.{name}" for name in (
-    "graph", "runnable", "torchvision_networks", "trace", "user_model", "write",
+    "graph", "libraries", "runnable", "torchvision_networks", "trace", "user_model", "write",
 )}  # fmt: skip
 
 #: What needs no third-party library at all, so that it can be read, and imported, alone.
