@@ -153,7 +153,8 @@ def network(
     """
     if configured := configured_network(name, roots):
         if shapes:
-            raise RooflintError(f"{name}: want no shape but tokens, such as --prompt 2048")
+            other = "tokens, such as --prompt 2048" if configured.workload().tokens else "a batch, such as -b 8"
+            raise RooflintError(f"{name}: want no shape but {other}")
         return configured.workload(new=prompt, past=past)
     if prompt is not None or past:
         raise RooflintError(f"{name}: is not a language model, which --prompt and --past are for{_like(name, roots)}")

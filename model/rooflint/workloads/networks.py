@@ -280,7 +280,7 @@ class Network:
         if isinstance(self.configuration, Transformer):
             return self.configuration
         raise WorkloadError(
-            f"{self.name}: want a decoder or an encoder alone; analyze, compare and sweep take this one"
+            f"{self.name}: is no decoder or encoder alone, which --generate, --train and --tp want; predict it without them"
         )
 
     def workload(self, batch: int = 1, new: int | None = None, past: int = 0) -> Workload:

@@ -94,4 +94,7 @@ def test_policies_know_products_and_caches():
 def test_a_decoder_is_asked_for():
     with pytest.raises(RooflintError) as refused:
         network_named("t5-base").transformer  # noqa: B018
-    assert str(refused.value) == "t5-base: want a decoder or an encoder alone; analyze, compare and sweep take this one"
+    assert (
+        str(refused.value)
+        == "t5-base: is no decoder or encoder alone, which --generate, --train and --tp want; predict it without them"
+    )

@@ -109,6 +109,11 @@ def test_a_language_model_has_no_shape():
         network("llama-3.1-8b", [[1, 3, 224, 224]])
 
 
+def test_a_network_whose_input_is_a_fact_has_no_shape():
+    with pytest.raises(RooflintError, match=r"sam-vit-h: want no shape but a batch, such as -b 8"):
+        network("sam-vit-h", [[1, 3, 512, 512]])
+
+
 def test_tokens_are_for_language_models():
     with pytest.raises(RooflintError, match="resnet18: is not a language model, which --prompt and --past are for"):
         network("resnet18", prompt=8)
