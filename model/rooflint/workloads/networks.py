@@ -280,7 +280,8 @@ class Network:
         if isinstance(self.configuration, Transformer):
             return self.configuration
         raise WorkloadError(
-            f"{self.name}: is no decoder or encoder alone, which --generate, --train and --tp want; predict it without them"
+            f"{self.name}: is no decoder or encoder alone, "
+            "which --generate, --train and --tp want; predict it without them"
         )
 
     def workload(self, batch: int = 1, new: int | None = None, past: int = 0) -> Workload:
