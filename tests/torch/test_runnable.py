@@ -106,6 +106,7 @@ def test_networks_for_images_and_speech_are_built_with_the_parameters_of_their_f
         found.make()
 
 
+@pytest.mark.slow
 def test_the_text_tower_of_clip_projects_the_last_token():
     assert called(runnable("clip-vit-b-32-text", 2, prompt=5)).shape == (2, 512)
 

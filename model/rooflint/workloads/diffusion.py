@@ -6,7 +6,7 @@
 A picture takes as many steps as its sampler has, each of them this table.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -51,6 +51,11 @@ class DiffusionTransformer(Architecture):
     """With the one that stands for none."""
     frequencies: int
     """Width of the sines and cosines of a time step."""
+
+    def fits(self) -> Iterator[tuple[bool, str]]:
+        """Heads and patches that go into their wholes."""
+        yield self.hidden % self.heads == 0, "heads that divide hidden"
+        yield self.side % self.patch == 0, "a patch that divides side"
 
     def table(self, batch: int = 1, new: int | None = None, past: int = 0) -> Workload:
         """One step for some latents. Raises WorkloadError for tokens."""
@@ -159,6 +164,14 @@ class UNet(Architecture):
     """Numbers of which it has sines and cosines."""
     frequencies: int
     """Width of the sines and cosines of each."""
+
+    def fits(self) -> Iterator[tuple[bool, str]]:
+        """Levels that halve, and heads that go into those with attention."""
+        yield 0 < len(self.depths) <= len(self.multipliers), "no more depths than multipliers, and one at least"
+        yield self.side % 2 ** (len(self.multipliers) - 1) == 0, "a side that each level can halve"
+        widths = [self.channels * times for times in self.multipliers[-len(self.depths) :]]
+        yield all(width % self.head_size == 0 for width in widths), "a head_size that divides channels with attention"
+        yield self.vector >= self.sizes * self.frequencies, "a vector with room for all sizes"
 
     def table(self, batch: int = 1, new: int | None = None, past: int = 0) -> Workload:
         """One step for some latents, each with a text. Raises WorkloadError for tokens."""

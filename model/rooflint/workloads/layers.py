@@ -9,7 +9,7 @@ is written once: the parameters are those that its rows read.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -177,6 +177,16 @@ class Architecture(ABC):
     @abstractmethod
     def table(self, batch: int = 1, new: int | None = None, past: int = 0) -> Workload:
         """The ops of some samples. Raises WorkloadError for tokens that it cannot have."""
+
+    def __post_init__(self) -> None:
+        """Raises WorkloadError for facts that do not fit one another."""
+        for fits, wanted in self.fits():
+            if not fits:
+                raise WorkloadError(f"{self.name}: want {wanted}")
+
+    def fits(self) -> Iterator[tuple[bool, str]]:
+        """(whether it holds, what is wanted) of facts that must fit one another, the basic ones first."""
+        yield from ()
 
     @abstractmethod
     def layers(self) -> Layers:

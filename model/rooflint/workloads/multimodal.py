@@ -7,6 +7,7 @@
 Their parts are transformers with a file of their own, so that a fact stands in one place.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
@@ -26,6 +27,13 @@ class TwoTowers(Architecture):
 
     image: Transformer
     text: Transformer
+
+    def fits(self) -> Iterator[tuple[bool, str]]:
+        """An encoder of images and one of texts, with results of one width."""
+        seen, read = self.image.encoder, self.text.encoder
+        yield bool(seen and seen.image), "an image that is a vision transformer"
+        yield bool(read and not read.image), "a text that is an encoder of words"
+        yield bool(seen and read and seen.pooled == read.pooled > 0), "parts with results of one width"
 
     def table(self, batch: int = 1, new: int | None = None, past: int = 0) -> Workload:
         """As many images as texts of `new` tokens, and the similarity of each with each."""
@@ -87,6 +95,11 @@ class VisionLanguage(Architecture):
     language: Transformer
     vocabulary: int
     """Of the decoder, with the tokens that stand for images."""
+
+    def fits(self) -> Iterator[tuple[bool, str]]:
+        """A vision transformer and a decoder."""
+        yield bool(self.image.encoder and self.image.encoder.image), "an image that is a vision transformer"
+        yield not self.language.encoder, "a language that is a decoder"
 
     def table(self, batch: int = 1, new: int | None = None, past: int = 0) -> Workload:
         """One image for each sequence of `new` tokens, its patches among them; with a past, the decoder alone."""

@@ -4,6 +4,7 @@ ImageEncoder(…).table(batch=8)                       # 8 images
 Recording(…).table(batch=8)                          # 8 recordings of the length that the file gives
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -38,6 +39,12 @@ class ImageEncoder(Architecture):
     global_layers: int
     """Layers that attend to the whole image."""
     out_channels: int
+
+    def fits(self) -> Iterator[tuple[bool, str]]:
+        """Heads, patches and layers that go into their wholes."""
+        yield self.hidden % self.heads == 0, "heads that divide hidden"
+        yield self.size % self.patch == 0, "a patch that divides size"
+        yield self.global_layers < self.depth, "fewer global_layers than depth"
 
     def table(self, batch: int = 1, new: int | None = None, past: int = 0) -> Workload:
         """Some images. Raises WorkloadError for tokens."""
@@ -136,6 +143,21 @@ class Recording(Architecture):
     """Of the convolution that stands for positions."""
     position_groups: int
 
+    def fits(self) -> Iterator[tuple[bool, str]]:
+        """A stride for each kernel, and samples for a frame at least."""
+        yield len(self.conv_kernels) == len(self.conv_strides), "as many conv_strides as conv_kernels"
+        yield self.hidden % self.heads == 0, "heads that divide hidden"
+        yield self.hidden % self.position_groups == 0, "position_groups that divide hidden"
+        yield self.lengths[-1] >= 1, "samples for one frame at least"
+
+    @property
+    def lengths(self) -> list[int]:
+        """Samples, and frames behind each convolution."""
+        found = [self.samples]
+        for kernel, stride in zip(self.conv_kernels, self.conv_strides, strict=True):
+            found.append((found[-1] - kernel) // stride + 1)
+        return found
+
     def table(self, batch: int = 1, new: int | None = None, past: int = 0) -> Workload:
         """Some recordings. Raises WorkloadError for tokens."""
         self.refuse_tokens(new, past, "reads a recording")
@@ -171,9 +193,9 @@ class Recording(Architecture):
 
     def _heard(self, layers: Layers, batch: int) -> tuple[int, int]:
         """Convolutions, the first of which has a norm behind it: the last row, and its frames."""
-        last, length, c_in, wide = INPUT, self.samples, 1, self.conv_width
+        last, c_in, wide, lengths = INPUT, 1, self.conv_width, self.lengths
         for place, (kernel, stride) in enumerate(zip(self.conv_kernels, self.conv_strides, strict=True)):
-            read, length = batch * length * c_in, (length - kernel) // stride + 1
+            read, length = batch * lengths[place] * c_in, lengths[place + 1]
             last = layers.conv(
                 f"conv{place}", last, batch=batch, c_in=c_in, c_out=wide, kernel=kernel, out=(length,), stride=stride,
                 bias=False, elements_in=read,
@@ -182,7 +204,7 @@ class Recording(Architecture):
                 last = layers.norm("conv0_norm", "group_norm", last, rows=batch * length, width=wide)
             last = layers.each(f"conv{place}_gelu", "gelu", [last], batch * length * wide, GELU_OPS["none"])
             c_in = wide
-        return last, length
+        return last, lengths[-1]
 
     def _positions(self, layers: Layers, read: int, batch: int, frames: int) -> int:
         """A grouped convolution, padded on both sides by half a window; an even one has a frame more, which is cut off.

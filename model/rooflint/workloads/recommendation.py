@@ -6,7 +6,7 @@ Naumov et al., "Deep Learning Recommendation Model", 2019, arXiv:1906.00091; Wan
 arXiv:2008.13535.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -32,6 +32,12 @@ class Recommender(Architecture):
     rank: int
     top: tuple[int, ...]
     """Widths of the MLP of crosses; the last is 1."""
+
+    def fits(self) -> Iterator[tuple[bool, str]]:
+        """Something to pick from each table, and one result."""
+        yield len(self.tables) == len(self.picked), "as many numbers picked as tables"
+        yield bool(self.bottom) and bool(self.tables), "widths of bottom, and tables"
+        yield self.top[-1:] == (1,), "a top whose last width is 1"
 
     def table(self, batch: int = 1, new: int | None = None, past: int = 0) -> Workload:
         """Some samples. Raises WorkloadError for tokens."""

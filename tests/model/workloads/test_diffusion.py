@@ -1,5 +1,7 @@
 """Steps of denoising: products by hand, sides of each level, and the figures of papers."""
 
+from dataclasses import replace
+
 import pytest
 
 from rooflint.base.errors import RooflintError
@@ -71,3 +73,20 @@ def test_tokens_are_refused(net):
 @pytest.mark.parametrize(("name", "parameters"), [("dit-xl-2", 675_129_632), ("sdxl-unet", 2_567_463_684)])
 def test_shipped_ones_have_the_parameters_of_their_checkpoints(name, parameters):
     assert network_named(name).configuration.parameters == parameters
+
+
+@pytest.mark.parametrize(
+    ("net", "other", "says"),
+    [
+        (PATCHES, {"heads": 3}, "patches: want heads that divide hidden"),
+        (PATCHES, {"patch": 4}, "patches: want a patch that divides side"),
+        (LEVELS, {"depths": (1, 1, 1)}, "levels: want no more depths than multipliers, and one at least"),
+        (LEVELS, {"side": 7}, "levels: want a side that each level can halve"),
+        (LEVELS, {"head_size": 5}, "levels: want a head_size that divides channels with attention"),
+        (LEVELS, {"vector": 19}, "levels: want a vector with room for all sizes"),
+    ],
+)
+def test_facts_that_do_not_fit_are_refused(net, other, says):
+    with pytest.raises(RooflintError) as refused:
+        replace(net, **other)
+    assert str(refused.value) == says

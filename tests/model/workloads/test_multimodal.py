@@ -1,5 +1,7 @@
 """Towers that meet and images among tokens: products by hand, a step of decode without images, and what is refused."""
 
+from dataclasses import replace
+
 import pytest
 
 from rooflint.base.errors import RooflintError
@@ -94,3 +96,23 @@ def test_a_part_that_is_not_there_is_named(tmp_path):
     )
     with pytest.raises(RooflintError, match=r"pair.yaml:\d+  ?.*unknown network 'openai/clip-vit-b-32-txt'"):
         read_network(file)
+
+
+@pytest.mark.parametrize(
+    ("net", "other", "says"),
+    [
+        (BOTH, {"image": READ}, "both: want an image that is a vision transformer"),
+        (BOTH, {"text": WRITES}, "both: want a text that is an encoder of words"),
+        (
+            BOTH,
+            {"text": replace(READ, encoder=replace(READ.encoder, pooled=5))},
+            "both: want parts with results of one width",
+        ),
+        (ASKED, {"image": WRITES}, "asked: want an image that is a vision transformer"),
+        (ASKED, {"language": READ}, "asked: want a language that is a decoder"),
+    ],
+)
+def test_parts_that_do_not_fit_are_refused(net, other, says):
+    with pytest.raises(RooflintError) as refused:
+        replace(net, **other)
+    assert str(refused.value) == says

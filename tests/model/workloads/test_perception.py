@@ -1,5 +1,7 @@
 """Windows of an image and samples of a recording: shapes by hand, and parameters of checkpoints."""
 
+from dataclasses import replace
+
 import pytest
 
 from rooflint.base.errors import RooflintError
@@ -68,3 +70,20 @@ def test_tokens_are_refused():
 @pytest.mark.parametrize(("name", "parameters"), [("sam-vit-h", 637_026_048), ("wav2vec2-base", 94_371_712)])
 def test_shipped_ones_have_the_parameters_of_their_checkpoints(name, parameters):
     assert network_named(name).configuration.parameters == parameters
+
+
+@pytest.mark.parametrize(
+    ("net", "other", "says"),
+    [
+        (WINDOWS, {"heads": 3}, "windows: want heads that divide hidden"),
+        (WINDOWS, {"patch": 5}, "windows: want a patch that divides size"),
+        (WINDOWS, {"global_layers": 3}, "windows: want fewer global_layers than depth"),
+        (HEARD, {"conv_strides": (5,)}, "heard: want as many conv_strides as conv_kernels"),
+        (HEARD, {"samples": 19}, "heard: want samples for one frame at least"),
+        (HEARD, {"position_groups": 3}, "heard: want position_groups that divide hidden"),
+    ],
+)
+def test_facts_that_do_not_fit_are_refused(net, other, says):
+    with pytest.raises(RooflintError) as refused:
+        replace(net, **other)
+    assert str(refused.value) == says

@@ -1,5 +1,7 @@
 """Tables and crosses: what a sample reads and computes, by hand."""
 
+from dataclasses import replace
+
 import pytest
 
 from rooflint.base.errors import RooflintError
@@ -62,3 +64,17 @@ def test_the_shipped_one_has_two_hundred_million_rows():
     net = network_named("dlrm-v2").configuration
     assert sum(net.tables) == 204_184_588 and sum(net.picked) == 214
     assert net.embedding_parameters == 204_184_588 * 128
+
+
+@pytest.mark.parametrize(
+    ("other", "says"),
+    [
+        ({"picked": (5,)}, "net: want as many numbers picked as tables"),
+        ({"top": (8,)}, "net: want a top whose last width is 1"),
+        ({"bottom": ()}, "net: want widths of bottom, and tables"),
+    ],
+)
+def test_facts_that_do_not_fit_are_refused(other, says):
+    with pytest.raises(RooflintError) as refused:
+        replace(NET, **other)
+    assert str(refused.value) == says
