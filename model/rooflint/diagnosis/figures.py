@@ -94,6 +94,13 @@ class Figure:
         return show(self.quantity, self.value if value is None else value, self.precision)
 
     @property
+    def with_other_prefix(self) -> float | None:
+        """A capacity as it is printed loosely, 16 GB of 16 GiB; None for anything else. [B]"""
+        display = self.facts[0].display if self.quantity == "capacity" and self.facts else ""
+        share = 2**30 / 1e9
+        return (self.value / share if "GiB" in display else self.value * share) if display else None
+
+    @property
     def says(self) -> str:
         """`dense BF16 peak (tensor_core)`, `bandwidth (hbm3) at 30w`: the figure in words, without its device."""
         if self.quantity == "peak":

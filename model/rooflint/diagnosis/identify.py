@@ -49,6 +49,8 @@ FEW = 5e-3
 """Share of a number that its last digit may be, for two errors to be believed at once."""
 SAME_DIGITS = 5e-4
 """Relative difference of figures that print alike in three digits or more."""
+TWO_DIGITS = 1e-2
+"""Share of a number that its last digit may be, for a far device to be believed; many devices share two digits."""
 SIX_DIGITS = 5e-6
 """Relative difference that six digits leave, in which products of source code are written."""
 JOINABLE = 1.5
@@ -138,7 +140,7 @@ class Identifier:
                 yield _rated(printed, one)
         distorted = self._distorted(asked, device)
         for one in (distorted.explanations[position] for position in distorted.between(low, high)):
-            if printed.is_near(one.target, _reach(printed, one, near)):
+            if printed.is_near(one.target, _reach(printed, one, near)) and not _is_too_coarse(printed, one):
                 yield _rated(printed, one)
         precise = printed.step <= FEW * printed.value  # two digits fit too many pairs, save with what is known
         yield from _pairs(printed, singles, _distortions(asked) if precise else _of_several(asked))
@@ -170,7 +172,7 @@ class Identifier:
                 cost = distortion.cost + (0.0 if first else SECOND)
                 target = figure.value * distortion.factor
                 yield Explanation(distortion.name, distortion.text, target, cost, figure)
-                loose = _loosely(figure) if distortion.name == "several devices" else None
+                loose = figure.with_other_prefix if distortion.name == "several devices" else None
                 if loose:
                     yield Explanation(distortion.name, distortion.text, loose * distortion.factor, cost, figure)
         if first and asked.quantity in ("bandwidth", "capacity"):
@@ -331,15 +333,8 @@ def _is_binary(printed: Printed, figure: Figure) -> bool:
 
     A conversion is another matter: 48 GB printed as 45.
     """
-    loose = _loosely(figure)
+    loose = figure.with_other_prefix
     return loose is not None and printed.is_near(loose)
-
-
-def _loosely(figure: Figure) -> float | None:
-    """A capacity with the other prefix, as it is printed loosely: 16 GB of 16 GiB. [B]"""
-    display = figure.facts[0].display if figure.quantity == "capacity" and figure.facts else ""
-    share = 2**30 / 1e9
-    return (figure.value / share if "GiB" in display else figure.value * share) if display else None
 
 
 @cache
@@ -432,12 +427,19 @@ def _hits(printed: Printed, explanation: Explanation, near: float) -> bool:
     """
     if explanation.error.startswith("another device") and explanation.cost > NEAR:
         coarse = printed.step / printed.value
-        return printed.off_by(explanation.target) <= (coarse if coarse > FLOOR else max(coarse / 2, SAME_DIGITS))
+        off, reach = printed.off_by(explanation.target), coarse if coarse > FLOOR else max(coarse / 2, SAME_DIGITS)
+        return off <= (reach if coarse <= TWO_DIGITS else SIX_DIGITS)
     if explanation.error == "peak for bandwidth":  # devices have many peaks
         coarse = printed.step / printed.value
         return coarse <= FEW and printed.off_by(explanation.target) <= max(coarse / 2, SAME_DIGITS)
     exact = explanation.error in ("known error", "count for rate")
-    return printed.is_near(explanation.target, FLOOR if exact else near)
+    return not _is_too_coarse(printed, explanation) and printed.is_near(explanation.target, FLOOR if exact else near)
+
+
+def _is_too_coarse(printed: Printed, explanation: Explanation) -> bool:
+    """Whether an error of a few per cent is within what two digits leave open: 7 is not 7.8 with 2^40 for 10^12."""
+    is_slight = explanation.error == "tebi for tera" or explanation.fact is not None
+    return is_slight and printed.off_by(explanation.target) > NEARLY
 
 
 def _reach(printed: Printed, one: Explanation, near: float) -> float:

@@ -45,6 +45,8 @@ SHORTEST = 3
 """Letters by which a name may begin like another one: `MI300` for the MI300X and the MI300A."""
 
 
+MOST_OF_SERIES = 64
+"""Names that are looked at for those of a series."""
 FEWEST_DIGITS = 3
 """Digits of a number that may stand for a product by itself."""
 
@@ -182,17 +184,38 @@ class Names:
             return Meaning(name, declared, is_declared=True)
         said = words(vocabulary.without_remarks(name, self._telling))[:MOST_WORDS]
         given, times = vocabulary.counted(said)
+        for own, number in ((given, times), (vocabulary.of_pair(given), 2 * times)):
+            for part, devices in self._matching(own).items():
+                return Meaning(name, tuple(devices), part, number, is_system=vocabulary.is_system(said))
+        if several := self._listed(name) or self._series(given):
+            return Meaning(name, several, times=times)
+        short = tuple(self._shortened(given))
+        return Meaning(name, (), None, times, tuple(short or self._near(name, given)), shortened=short)
+
+    def _matching(self, given: tuple[str, ...]) -> dict[str | None, list[str]]:
+        """Ids of the devices whose name the words are, by the part of them that is meant."""
         by_part: dict[str | None, list[str]] = {}
         for place in self._candidates(given):
             matched, part = self._matches(given, place)
             if matched:
                 by_part.setdefault(part, []).append(self._devices[place].id)
-        for part, devices in by_part.items():
-            return Meaning(name, tuple(devices), part, times, is_system=vocabulary.is_system(said))
-        if several := self._listed(name):
-            return Meaning(name, several)
-        short = tuple(self._shortened(given))
-        return Meaning(name, (), None, times, tuple(short or self._near(name, given)), shortened=short)
+        return by_part
+
+    def _series(self, given: tuple[str, ...]) -> tuple[str, ...]:
+        """The devices of a series that differ in a last sign: `Ascend 910B` is the 910B2, 910B3 and 910B4.
+
+        The sign is a digit behind a letter or a letter behind a digit, as `MI30` is no series of the MI300.
+        """
+        telling = "".join(word for word in given if tells(word))
+        if len(telling) < SHORTEST - 1 or not any(map(str.isdigit, telling)):
+            return ()
+        begun = self._joined[bisect_left(self._joined, (telling,)) :]
+        begun = [(joined, place) for joined, place in begun[:MOST_OF_SERIES] if joined[:-1] == telling]
+        if len({joined for joined, _ in begun if joined[-1].isdigit() != telling[-1].isdigit()}) < 2:
+            return ()
+        left = tuple(word for word in given if not tells(word))
+        places = dict.fromkeys(place for joined, place in begun if joined[-1].isdigit() != telling[-1].isdigit())
+        return tuple(one.id for one in map(self._devices.__getitem__, places) if _describe(left, one, None))
 
     def _listed(self, name: str) -> tuple[str, ...]:
         """The devices of a name that lists several with slashes, `A100/A800`; none unless each of them is one."""

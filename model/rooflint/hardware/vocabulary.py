@@ -174,6 +174,14 @@ def counted(given: Sequence[str]) -> tuple[tuple[str, ...], int]:
     return tuple(left), 1 if "per" in given else times or named
 
 
+def of_pair(given: tuple[str, ...]) -> tuple[str, ...]:
+    """The words for one board of a bridged pair that is named by the memory of both: `h100 nvl 188gb`; else none."""
+    sizes = [size for word in given if _SIZE.fullmatch(word) and (size := gigabytes(word))]
+    if "nvl" not in given or len(sizes) != 1 or sizes[0] % 2:
+        return ()
+    return tuple(f"{sizes[0] // 2}gb" if _SIZE.fullmatch(word) else word for word in given)
+
+
 def is_system(given: Iterable[str]) -> bool:
     """Whether words name a system of devices, whose power is not that of its devices."""
     return any(word in SYSTEMS or _SYSTEM.fullmatch(word) for word in given)

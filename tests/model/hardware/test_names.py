@@ -80,7 +80,7 @@ def test_a_name_means_the_device_whose_words_it_has(name, device):
 @pytest.mark.parametrize(
     "name",
     [
-        *("A100X", "A1001", "RTX 4090 Laptop", "RTX 4090 (Laptop)", "RTX 4090 (mobile)", "V1000", "H10", "MI300", "m3"),
+        *("A100X", "A1001", "RTX 4090 Laptop", "RTX 4090 (Laptop)", "RTX 4090 (mobile)", "V1000", "H10", "MI30", "m3"),
         *("", "   ", "GPU", "NVIDIA", "SXM5", "80GB", "x8", "DGX", "Titan", "Orin", "Gaudi", "Xavier NX", "TPU v4 pod"),
         *("A100 MIG 3g.20gb", "AMD EPYC 9654 64-Core Processor", "M1 Max (24-core GPU)", "TPU v3-8", "Trainium 3"),
     ],
@@ -210,6 +210,30 @@ def test_a_name_with_slashes_means_each_of_its_devices():
         select_device(REGISTRY, "H200/L4")
 
 
+@pytest.mark.parametrize(
+    ("name", "devices"),
+    [
+        ("Ascend 910B", {"ascend-910b2", "ascend-910b3", "ascend-910b4"}),
+        ("AMD Instinct MI300", {"mi300a", "mi300x"}),
+        ("TPU v5", {"tpu-v5e", "tpu-v5p"}),
+        ("MI300 192GB", {"mi300x"}),
+        ("A10", {"a10"}),  # a product itself, beside the A10G
+        ("GTX 1080", {"gtx-1080"}),
+        ("MI30", set()),  # no series of the MI300
+        ("910", {"ascend-910"}),
+    ],
+)
+def test_a_series_is_the_devices_that_differ_in_a_last_sign(name, devices):
+    assert short(name) == devices
+
+
+def test_boards_that_are_sold_in_pairs_may_be_named_by_the_memory_of_both():
+    pair = NAMES.meaning("NVIDIA H100 NVL 188GB")
+    assert (pair.devices, pair.times) == (("nvidia/h100-nvl-94gb",), 2)
+    assert not NAMES.meaning("H100 NVL 190GB").devices
+    assert not NAMES.meaning("H100 SXM 160GB").devices
+
+
 @pytest.mark.parametrize("name", ["RTX6000_BLACKWELL", "RTX 6000 Blackwell", "RTX PRO 6000 Blackwell"])
 def test_the_rtx_pro_6000_is_known_without_its_pro(name):
     assert names_of(REGISTRY).meaning(name).devices == ("nvidia/rtx-pro-6000-blackwell",)
@@ -221,7 +245,7 @@ def test_the_rtx_pro_6000_is_known_without_its_pro(name):
         ("m3", "apple/m1, apple/m2 or "),
         ("h1000", "nvidia/h100-"),
         ("nvidia/h100-sxm5-81gb", "nvidia/h100-sxm5-80gb, "),
-        ("mi300", "amd/mi300a or amd/mi300x?"),
+        ("mi308x", "amd/mi300x"),
         ("rtx 4009", "nvidia/rtx-4090"),
         ("rtx-30", "nvidia/rtx-30"),  # not the 30 of an Altra M128-30
     ],

@@ -221,13 +221,17 @@ def test_the_power_of_a_system_is_not_that_of_its_devices(audited):
     assert [one.status for one in found if one.quantity == "tdp"] == ["not checked", "right", "right"]
 
 
-def test_a_beginning_of_names_is_near_all_of_them(audited):
-    (finding,) = audited("device,fp16_tflops\nMI300,1307\n")
-    assert (finding.status, "amd/mi300x" in finding.note, "amd/mi300a" in finding.note) == (
-        "unknown device",
-        True,
-        True,
-    )
+def test_a_series_is_judged_by_the_figures_of_all_its_devices(audited):
+    found = audited("device,fp16_tflops\nMI300,1307\nMI300,980.6\nMI300,1500\n")
+    assert [one.status for one in found] == ["right", "ambiguous", "wrong"]
+    assert set(found[0].hardware) <= {"amd/mi300x", "amd/mi300a"}
+
+
+def test_a_plain_bandwidth_beside_one_of_memory_is_of_something_else(audited):
+    # 450 GB/s are the NVLinks of an H100 in one direction, and no part of its 3350 GB/s
+    found = audited("device,memory_bandwidth_GBps,gpu_bandwidth_GBps\nH100 SXM,3350,450\nA100 80GB,,2039\n")
+    assert [one.status for one in found] == ["right", "not checked", "right"]
+    assert found[1].note.startswith("beside 'memory_bandwidth_GBps' it is of something else")
 
 
 def test_a_name_of_any_length_ends_in_a_finding(audited):

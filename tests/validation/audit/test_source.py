@@ -69,7 +69,11 @@ def figures(source, tmp_path):
         ),
         (  # nothing says what is what, and 80 is no rate
             "PEAKS = {'h100': (989e12, 80)}",
-            [("h100", "value 1", "989e12"), ("h100", "value 2", "80")],
+            [("h100", "tuple without names", "(989e12, 80)")],
+        ),
+        (
+            "PEAKS = [('h100', 989, 80)]",
+            [("h100", "tuple without names", "('h100', 989, 80)")],
         ),
         ("TFLOPS = {(8, 0): 312}", [("compute capability 8.0", "TFLOPS", "312")]),
         ("TPU_FLOPS = {'v4': 275e12}", [("TPU v4", "TPU_FLOPS", "275e12")]),

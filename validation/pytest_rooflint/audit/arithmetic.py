@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pytest_rooflint.audit.columns import UNIT_WORDS
+from pytest_rooflint.audit.spelling import UNIT_WORDS
 
 MOST_DIGITS = 15
 LARGEST_POWER = 128

@@ -12,8 +12,6 @@ from types import ModuleType
 
 from pytest_rooflint.audit.account import Finding
 from pytest_rooflint.audit.cells import (
-    BASE,
-    LONGEST,
     NumberError,
     commas,
     has_no_value,
@@ -23,10 +21,9 @@ from pytest_rooflint.audit.cells import (
 from pytest_rooflint.audit.columns import (
     Column,
     columns,
-    is_about_nothing,
     remarked,
 )
-from pytest_rooflint.audit.findings import FigureOfTable, finding_of, unknown, unread
+from pytest_rooflint.audit.findings import FigureOfTable, finding_of, ignored, unknown, unnamed, unread
 from pytest_rooflint.audit.published import published
 from pytest_rooflint.audit.rows import (
     Cell,
@@ -63,6 +60,8 @@ _TOTALS = frozenset({"peak", "bandwidth", "capacity", "tdp", "count", "link"})
 """Quantities of which a system has as much as its devices together."""
 _IN_BITS = frozenset({"bandwidth", "bus", "capacity"})
 """Quantities of which eight times as much may also be a figure in bits."""
+OF_LINKS = "beside '{}' it is of something else, such as links; give its meaning with --map"
+"""Why a plain bandwidth is not checked."""
 UNSTATED = ("TFLOP/s", "GFLOP/s")
 """Units of a column of peaks that names none."""
 #: Precisions whose rates most specs do not give as tables do: address arithmetic, packed integers.
@@ -110,10 +109,10 @@ class Auditor:
         figures = with_digits_of_columns(one for one in read_off if isinstance(one, FigureOfTable))
         once = {one.key: one for one in reversed(figures)}
         others = [one for one in read_off if isinstance(one, Finding)]
-        ignored = _ignored([name for name in names if name not in known and name not in self.mapping], rows, file)
+        left = [name for name in names if name not in known and name not in self.mapping]
         judged = of_something_else(table_wide(self._judged(list(once.values()), file), self._has_sparse))
         runs = self._of_training(rows, known, file)
-        findings = [*judged, *runs, *others, *ignored]
+        findings = [*judged, *runs, *others, *unnamed(rows, file), *ignored(left, rows, file)]
         return sorted(findings, key=lambda one: (one.line, names.index(one.column)))
 
     def _has_sparse(self, finding: Finding) -> bool:
@@ -197,6 +196,10 @@ class Auditor:
         meaning = of_number(self.names.meaning(plain), row, known)
         for name, column in known.items():
             if column.role in QUANTITIES and name in row and not has_no_value(row[name].text):
+                if column.role == "bandwidth" and is_beside(row, column):
+                    note = OF_LINKS.format(next(one for one in column.beside if one in row))
+                    yield unread(row[name], column, named.text, Asked(column.role), note, file)
+                    continue
                 for text, sparse in parts(row[name].text, column):
                     own = column if sparse is None or column.role != "peak" else replace(column, sparse=sparse)
                     own = replace(own, vector=True) if is_beside(row, own) else own
@@ -366,6 +369,9 @@ class Auditor:
         )
         if expected is None:
             return self._without(finding, one, best, explanations)
+        meant = explanations[0].figure if explanations else None
+        if any(meant is figure for figures in fitting.values() for figure in figures):  # of the variant it explains
+            finding = finding_of(one, file, best, meant)
         return replace(finding, status="wrong", explanations=explanations)
 
     def _is_emulated(self, one: FigureOfTable, best: Sequence[str]) -> bool:
@@ -478,23 +484,3 @@ def _is_taken_from(explanation: Explanation, precision: str) -> bool:
     """Whether the figure of another precision stands in the place of one that the device does not have."""
     taken = explanation.figure.precision if explanation.figure and explanation.error == "another precision" else None
     return taken is not None and taken != precision
-
-
-def _ignored(names: Sequence[str], rows: Sequence[Row], file: Path) -> Iterator[Finding]:
-    """Findings for columns of numbers with an unknown meaning, which were not checked."""
-    for name in names:
-        cells = [row[name] for row in rows if name in row]
-        numbers = [cell for cell in cells if re.search(r"\d", cell.text) and len(cell.text) <= LONGEST]
-        if file.suffix == PYTHON:  # code has numbers of every kind; only those in op/s and B/s look like figures
-            numbers = [cell for cell in cells if _is_rate(cell.text)]
-            numbers = cells if numbers else []  # beside a rate they are figures of the device, too
-        if 2 * len(numbers) > len(cells) and not is_about_nothing(name):
-            note = f"unknown column '{name}'; give its meaning with --map, or map it to 'ignore'"
-            yield Finding(file, cells[0].line, name, "", "column", name, "not checked", note=note)
-
-
-def _is_rate(text: str) -> bool:
-    try:
-        return float(text) >= BASE
-    except ValueError:
-        return False

@@ -8,7 +8,8 @@ import math
 import re
 from collections.abc import Iterable
 
-from pytest_rooflint.audit.columns import UNIT_WORDS, Column, Commas
+from pytest_rooflint.audit.columns import Column, Commas
+from pytest_rooflint.audit.spelling import UNIT_WORDS
 from rooflint.base.precision import PRECISIONS, rate_unit
 from rooflint.base.units import UnitError, last_digit, parse_unit
 from rooflint.diagnosis.figures import QUANTITIES, Printed

@@ -6,61 +6,12 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
+from pytest_rooflint.audit.spelling import PRECISION_WORDS, UNIT_WORDS, words_of
 from rooflint.base.errors import RooflintError
-from rooflint.base.precision import PRECISIONS
 from rooflint.base.units import UnitError, parse_unit
 from rooflint.diagnosis.figures import QUANTITIES, RATE, TRAINING
 
 ROLES = ("device", "number", "precision", "sparsity", "unit", "ignore", *QUANTITIES, *TRAINING)
-
-#: Spellings of precisions, lower case without punctuation.
-PRECISION_WORDS = {
-    **{name: name for name in PRECISIONS},
-    **{"float16": "fp16", "half": "fp16", "f16": "fp16", "bfloat16": "bf16", "float32": "fp32", "single": "fp32"},
-    **{
-        "f32": "fp32",
-        "float64": "fp64",
-        "double": "fp64",
-        "f64": "fp64",
-        "tensorfloat32": "tf32",
-        "tfloat32": "tf32",
-        "i8": "int8",
-    },
-    **{"s8": "int8", "float8": "fp8", "e4m3": "fp8", "e5m2": "fp8", "nvfp4": "fp4", "mxfp4": "fp4", "float4": "fp4"},
-    **{"mxfp6": "fp6", "mxfp8": "fp8", "i4": "int4", "fp16acc16": "fp16_acc16"},
-}
-
-#: Spellings of units, lower case, by how `rooflint.base.units` spells them.
-_UNIT_SPELLINGS = {
-    "TFLOP/s": "tflops tf tflop tflop/s teraflops teraflop teraflop/s",
-    "GFLOP/s": "gflops gf gflop gflop/s gigaflops gigaflop gigaflop/s",
-    "PFLOP/s": "pflops pf pflop pflop/s petaflops petaflop petaflop/s",
-    "FLOP/s": "flops flops/sec flop/sec",
-    "TOP/s": "tops top/s teraops",
-    "GOP/s": "gops gigaops",
-    "POP/s": "pops petaops",
-    "GB/s": "gbps gb/s gbs gb/sec",
-    "TB/s": "tbps tb/s tbs tb/sec",
-    "MB/s": "mb/s",
-    "GiB/s": "gib/s",
-    "TiB/s": "tib/s",
-    "Gbit/s": "gbit/s",
-    "Tbit/s": "tbit/s",
-    "B/s": "b/s bytes/s bytes/sec",
-    "GB": "gb",
-    "GiB": "gib",
-    "TB": "tb",
-    "MB": "mb",
-    "MiB": "mib",
-    "B": "bytes",
-    "W": "w watts watt",
-    "kW": "kw",
-    "MHz": "mhz",
-    "GHz": "ghz",
-    "Hz": "hz",
-    "bit": "bit bits",
-}
-UNIT_WORDS = {word: unit for unit, words in _UNIT_SPELLINGS.items() for word in words.split()}
 
 _DEVICE = {"device", "gpu", "name", "chip", "model", "accelerator", "hardware", "sku", "product", "card", "processor"}
 _SPELT_OUT = frozenset({"id", "display", "full", "short", "marketing", "official", "type"})
@@ -84,6 +35,7 @@ _LINKS = frozenset(
     {"nvlink", "pcie", "interconnect", "network", "networking", "net", "nic", "link", "ici", "fabric"}
     | {"infiniband", "ethernet"}
 )
+_MEMORY = frozenset({"memory", "mem", "vram", "dram", "hbm", "hbm2", "hbm2e", "hbm3", "hbm3e", "gddr6", "gddr6x"})
 _ONE_WAY = frozenset({"unidirectional", "uni", "unidir", "oneway", "direction", "way"})
 _PER = frozenset({"per", "efficiency", "w"})
 _CAPABILITY = frozenset({"capability", "capabilities", "cap", "cc"})
@@ -147,18 +99,6 @@ _LEFT = frozenset(
 _WHOLE = frozenset({"gpu", "device", "chip", "accelerator", "card", "board"})
 """Words of what a spec is about: a figure per GPU is one of the GPU."""
 _PER_PART = re.compile(r"/\s*(sms?|gpcs?|tpcs?|cus?|cores?|nodes?|servers?|racks?)\b", re.IGNORECASE)
-_TRANSLATED = {
-    **dict.fromkeys(("带宽", "頻寬", "帶寬", "帯域", "대역폭"), "bandwidth"),
-    **dict.fromkeys(("显存", "顯存", "显卡内存"), "vram"),
-    **dict.fromkeys(("容量", "용량"), "capacity"),
-    **dict.fromkeys(("峰值",), "peak"),
-    **dict.fromkeys(("功耗",), "tdp"),
-    **dict.fromkeys(("型号", "型號", "显卡", "顯卡"), "model"),
-    **dict.fromkeys(("架构", "架構"), "architecture"),
-    **dict.fromkeys(("实际", "實際", "实测", "實測"), "measured"),
-    **dict.fromkeys(("利用率",), "utilization"),
-}
-"""Words of headers in Chinese, Japanese and Korean."""
 _SIZE = re.compile(r"(?<![A-Za-z0-9.])\d+[ _-]?[GT]i?B(?![A-Za-z0-9/])", re.IGNORECASE)
 """A size that tells devices apart, and is no unit of the column: `H100 96GB`."""
 _REPEATED = re.compile(r" \(column \d+\)$")
@@ -225,7 +165,8 @@ class Column:
     beside: tuple[str, ...] = ()
     """Columns of tensor cores in the same precision; in a row that has one of them, this one is of vector lanes.
 
-    Of a column of precisions, those that some of its rows give of tensor cores.
+    Of a column of precisions, those that some of its rows give of tensor cores. Of a plain bandwidth, columns that
+    say that they are of memory: it is of something else, such as links.
     """
     sparse: bool | None = None
     presumed: tuple[str, ...] = ()
@@ -254,7 +195,12 @@ def columns(names: Iterable[str], mapping: Mapping[str, str], counted: Set[str] 
 
 
 def _beside(found: Iterable[Column | None]) -> Iterator[Column]:
-    """Plain peaks that the table has beside those of tensor cores in the same precision."""
+    """Plain peaks that the table has beside those of tensor cores, and plain bandwidths beside those of memory."""
+    found = list(found)
+    rates = [column for column in found if column and column.role == "bandwidth"]
+    of_memory = tuple(column.name for column in rates if _MEMORY & set(words_of(column.name)))
+    if of_memory:
+        yield from (replace(one, beside=of_memory) for one in rates if one.name not in of_memory)
     peaks = [column for column in found if column and column.role == "peak"]
     for one in peaks:
         tensor = (other.name for other in peaks if other.vector is False and other.precision == one.precision)
@@ -297,16 +243,16 @@ def _said(column: Column, word: str, text: str, counted: Set[str]) -> Column:
 def guessed(name: str) -> Column | None:
     """The meaning of a column by its name alone; None where it is unknown."""
     plain = _SIZE.sub(" ", name)
-    words = _of_values(_words(plain))
+    words = _of_values(words_of(plain))
     title = " ".join(words)
-    unit = _unit(plain, words) or next((UNIT_WORDS.get(word) for word in words[-1:] if words != _words(plain)), None)
+    unit = _unit(plain, words) or next((UNIT_WORDS.get(word) for word in words[-1:] if words != words_of(plain)), None)
     is_elsewhere = (_MEASURED | _DESCRIBED | _PARTS | _UNRATED) & set(words) or _PER_PART.search(name)
     if (is_elsewhere and not _names_devices(words)) or _is_ratio(words):
         return None
     if re.search(r"/\s*(w|watts?|\$|usd)\b", name.lower()) or ("per" in words and not {"clk", "cycle"} & set(words)):
         return None  # an efficiency or a price
     repeated = _REPEATED.search(name)
-    if about_row := _about_row(_words(name[: repeated.start()]) if repeated else words, unit):
+    if about_row := _about_row(words_of(name[: repeated.start()]) if repeated else words, unit):
         return Column(name, about_row)
     role = _role(words, title, unit) if _is_said_by_itself(name) else None
     if role is None or repeated or ("per" in words and role != "rate"):  # it may be of any of several columns
@@ -324,18 +270,18 @@ def guessed(name: str) -> Column | None:
 def _is_said_by_itself(name: str) -> bool:
     """Whether a nested name ends in what the figure is; `compute.core.width` is no peak for being below `compute`."""
     *around, own = _NESTED.split(name)
-    leaves_it_open = set(_words(own)) <= _GENERIC or is_mere_precision(own)
+    leaves_it_open = set(words_of(own)) <= _GENERIC or is_mere_precision(own)
     return not around or leaves_it_open or guessed(own) is not None
 
 
 def is_about_links(name: str) -> bool:
     """Whether a name is about what connects devices, or about caches: a bandwidth below it is not the memory's."""
-    return bool((_LINKS | _CACHES) & set(_words(name)))
+    return bool((_LINKS | _CACHES) & set(words_of(name)))
 
 
 def is_total(name: str) -> bool:
     """Whether a column may hold what several devices have together: `total_vram_gb`."""
-    return bool({"total", "aggregate", "aggregated", "combined", "cluster", "node"} & set(_words(name)))
+    return bool({"total", "aggregate", "aggregated", "combined", "cluster", "node"} & set(words_of(name)))
 
 
 def _of_values(words: list[str]) -> list[str]:
@@ -354,12 +300,12 @@ def _is_ratio(words: list[str]) -> bool:
 
 def is_device_word(name: str) -> bool:
     """Whether a name is one under which records give their device: `gpu`, `device_name`."""
-    return _about_row(_words(name), None) == "device"
+    return _about_row(words_of(name), None) == "device"
 
 
 def is_mere_precision(name: str) -> bool:
     """Whether a name says a precision, lanes or sparsity and not what the figure is: `bf16`, `amp_bf16`, `dense`."""
-    words = set(_words(name))
+    words = set(words_of(name))
     said = {word for word in words if word in PRECISION_WORDS} | words & (
         _VECTOR | _MATRIX | {"cuda", "sparse", "dense"}
     )
@@ -368,7 +314,7 @@ def is_mere_precision(name: str) -> bool:
 
 def remarked(column: Column, remark: str) -> Column:
     """A peak without a precision, completed by a comment that names one: `# dense BF16`."""
-    words = _words(remark)
+    words = words_of(remark)
     named = {PRECISION_WORDS[word] for word in words if word in PRECISION_WORDS}
     if column.precision or not named or not (len(named) == 1 or named == {"fp16", "bf16"}):
         return column
@@ -425,32 +371,14 @@ def _subject(role: str, title: str) -> str | None:
     return None
 
 
-_PER_SECOND = re.compile(r"[_ ]per[_ ]s(ec(ond)?)?(?![a-z])", re.IGNORECASE)
-
-
-def _words(name: str) -> list[str]:
-    """Words of a name: `peakBF16_tflops` has peak, bf16, tflops."""
-    spelt = re.sub(
-        r"\bw/o\b", "without ", re.sub(r"\bw/(?!o\b)", "with ", name, flags=re.IGNORECASE), flags=re.IGNORECASE
-    )
-    for foreign, english in _TRANSLATED.items():
-        spelt = spelt.replace(foreign, f" {english} ")
-    apart = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", _PER_SECOND.sub("", spelt))
-    apart = re.sub(r"(flops)(\d+)", r"\1 fp\2", apart, flags=re.IGNORECASE)  # TFLOPS16
-    found = re.findall(r"[a-z0-9]+", apart.lower())
-    joined = [f"{one}{two}" for one, two in pairwise(found)]
-    found += [word for word in joined if word in PRECISION_WORDS]  # 'BF 16'
-    return found
-
-
 def is_about_nothing(name: str) -> bool:
     """Whether a column is about something that specs do not have, such as a price or a date."""
-    return bool((_MARKET | _ORIGIN) & set(_words(name)))
+    return bool((_MARKET | _ORIGIN) & set(words_of(name)))
 
 
 def said_precision(text: str) -> tuple[str | None, bool | None, bool | None]:
     """Parse `fp16_vector` into precision, whether of vector lanes, whether sparse; None for what is missing."""
-    words = _words(text)
+    words = words_of(text)
     return _precision(words), _vector(words), _sparse(words)
 
 
@@ -461,7 +389,7 @@ def is_one_precision(text: str) -> bool:
 
 def said_sparsity(text: str) -> bool | None:
     """Whether a cell states structured sparsity for its row; None where it states neither."""
-    first = _words(text)[:1]
+    first = words_of(text)[:1]
     if first in (["sparse"], ["with"], ["true"], ["yes"]):
         return True
     return False if first in (["dense"], ["without"], ["false"], ["no"]) else None

@@ -1,12 +1,15 @@
 """One figure of a table, and the finding that an audit makes of it."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pytest_rooflint.audit.account import Finding
-from pytest_rooflint.audit.columns import Column
-from pytest_rooflint.audit.rows import Cell
+from pytest_rooflint.audit.cells import BASE, LONGEST
+from pytest_rooflint.audit.columns import Column, is_about_nothing
+from pytest_rooflint.audit.rows import NAME, UNNAMED, Cell, Row
+from pytest_rooflint.audit.tables import PYTHON
 from rooflint.diagnosis.causes import Span, ratio_text
 from rooflint.diagnosis.figures import FLOOR, Figure, Printed, show
 from rooflint.diagnosis.labels import Asked
@@ -75,3 +78,32 @@ def unknown(one: FigureOfTable, file: Path) -> Finding:
 def unread(cell: Cell, column: Column, name: str, asked: Asked, why: str, file: Path) -> Finding:
     """The finding of a cell that cannot be compared, with the reason."""
     return Finding(file, cell.line, column.name, name, said(asked), cell.text, "not checked", note=why)
+
+
+def unnamed(rows: Sequence[Row], file: Path) -> Iterator[Finding]:
+    """Findings for tuples of source code whose numbers are of several quantities that nothing names."""
+    for row in rows:
+        if UNNAMED in row:
+            cell, note = row[UNNAMED], "not read: numbers of several quantities; name their places in a comment above"
+            note += ", such as '# (bf16_tflops, bandwidth_gbps)'"
+            yield Finding(file, cell.line, UNNAMED, row[NAME].text, "tuple", cell.text, "not checked", note=note)
+
+
+def ignored(names: Sequence[str], rows: Sequence[Row], file: Path) -> Iterator[Finding]:
+    """Findings for columns of numbers with an unknown meaning, which were not checked."""
+    for name in names:
+        cells = [row[name] for row in rows if name in row]
+        numbers = [cell for cell in cells if re.search(r"\d", cell.text) and len(cell.text) <= LONGEST]
+        if file.suffix == PYTHON:  # code has numbers of every kind; only those in op/s and B/s look like figures
+            numbers = [cell for cell in cells if _is_rate(cell.text)]
+            numbers = cells if numbers else []  # beside a rate they are figures of the device, too
+        if 2 * len(numbers) > len(cells) and not is_about_nothing(name):
+            note = f"unknown column '{name}'; give its meaning with --map, or map it to 'ignore'"
+            yield Finding(file, cells[0].line, name, "", "column", name, "not checked", note=note)
+
+
+def _is_rate(text: str) -> bool:
+    try:
+        return float(text) >= BASE
+    except ValueError:
+        return False

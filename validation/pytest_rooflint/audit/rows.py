@@ -12,6 +12,8 @@ NAME = "device"
 """Name of the column of devices where the format has none: keys of a mapping, names in source code."""
 
 
+UNNAMED = "tuple without names"
+"""Name of the column of tuples that are not read, because nothing says what their numbers are."""
 DIGITS_OF_NUMBER = 4
 """Digits of the largest number of devices that a row may have."""
 

@@ -14,10 +14,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count, islice
 from pathlib import Path
+from textwrap import shorten
 
 from pytest_rooflint.audit.arithmetic import Arithmetic, Number
 from pytest_rooflint.audit.columns import guessed, is_about_links, is_device_word, is_mere_precision
-from pytest_rooflint.audit.rows import NAME, Cell, IsDevice, Row
+from pytest_rooflint.audit.rows import NAME, UNNAMED, Cell, IsDevice, Row
 from pytest_rooflint.audit.syntax import (
     fields_of,
     inner_assignments,
@@ -273,8 +274,12 @@ class _Reader:
         numbers = [number.value for _, value in items if (number := self.arithmetic.number(value))]
         known = guessed(place.column)
         is_mixed = len(numbers) > 1 and max(numbers) > MOST_APART * min(numbers)
-        if is_mixed or (known and known.role == "number"):
-            return [(f"value {position}", value) for position, (_, value) in enumerate(items, 1)]
+        is_row = len(numbers) > 1 and known is None and bool(plain_text(items[0][1]))
+        if is_mixed or is_row or (known and known.role == "number"):
+            text = f"({', '.join(self.arithmetic.segment(value) for _, value in items)})"
+            cell = Cell(shorten(text, LONGEST_TEXT, placeholder="…)"), items[0][1].lineno)
+            self.rows[next(self.records)] = {NAME: Cell(place.device, place.line), UNNAMED: cell}
+            return []
         return items
 
     def _of_record(self, items: Sequence[tuple[str, ast.expr]], place: _Place) -> _Place:

@@ -1,0 +1,84 @@
+"""Spellings of what names of columns say: precisions, units, words run together, words of other languages."""
+
+import re
+from itertools import pairwise
+
+from rooflint.base.precision import PRECISIONS
+
+#: Spellings of precisions, lower case without punctuation.
+PRECISION_WORDS = {
+    **{name: name for name in PRECISIONS},
+    **{"float16": "fp16", "half": "fp16", "f16": "fp16", "bfloat16": "bf16", "float32": "fp32", "single": "fp32"},
+    **{
+        "f32": "fp32",
+        "float64": "fp64",
+        "double": "fp64",
+        "f64": "fp64",
+        "tensorfloat32": "tf32",
+        "tfloat32": "tf32",
+        "i8": "int8",
+    },
+    **{"s8": "int8", "float8": "fp8", "e4m3": "fp8", "e5m2": "fp8", "nvfp4": "fp4", "mxfp4": "fp4", "float4": "fp4"},
+    **{"mxfp6": "fp6", "mxfp8": "fp8", "i4": "int4", "fp16acc16": "fp16_acc16"},
+}
+
+#: Spellings of units, lower case, by how `rooflint.base.units` spells them.
+_UNIT_SPELLINGS = {
+    "TFLOP/s": "tflops tf tflop tflop/s teraflops teraflop teraflop/s",
+    "GFLOP/s": "gflops gf gflop gflop/s gigaflops gigaflop gigaflop/s",
+    "PFLOP/s": "pflops pf pflop pflop/s petaflops petaflop petaflop/s",
+    "FLOP/s": "flops flops/sec flop/sec",
+    "TOP/s": "tops top/s teraops",
+    "GOP/s": "gops gigaops",
+    "POP/s": "pops petaops",
+    "GB/s": "gbps gb/s gbs gb/sec",
+    "TB/s": "tbps tb/s tbs tb/sec",
+    "MB/s": "mb/s",
+    "GiB/s": "gib/s",
+    "TiB/s": "tib/s",
+    "Gbit/s": "gbit/s",
+    "Tbit/s": "tbit/s",
+    "B/s": "b/s bytes/s bytes/sec",
+    "GB": "gb",
+    "GiB": "gib",
+    "TB": "tb",
+    "MB": "mb",
+    "MiB": "mib",
+    "B": "bytes",
+    "W": "w watts watt",
+    "kW": "kw",
+    "MHz": "mhz",
+    "GHz": "ghz",
+    "Hz": "hz",
+    "bit": "bit bits",
+}
+UNIT_WORDS = {word: unit for unit, words in _UNIT_SPELLINGS.items() for word in words.split()}
+
+_TRANSLATED = {
+    **dict.fromkeys(("带宽", "頻寬", "帶寬", "帯域", "대역폭"), "bandwidth"),
+    **dict.fromkeys(("显存", "顯存", "显卡内存"), "vram"),
+    **dict.fromkeys(("容量", "용량"), "capacity"),
+    **dict.fromkeys(("峰值",), "peak"),
+    **dict.fromkeys(("功耗",), "tdp"),
+    **dict.fromkeys(("型号", "型號", "显卡", "顯卡"), "model"),
+    **dict.fromkeys(("架构", "架構"), "architecture"),
+    **dict.fromkeys(("实际", "實際", "实测", "實測"), "measured"),
+    **dict.fromkeys(("利用率",), "utilization"),
+}
+"""Words of headers in Chinese, Japanese and Korean."""
+_PER_SECOND = re.compile(r"[_ ]per[_ ]s(ec(ond)?)?(?![a-z])", re.IGNORECASE)
+
+
+def words_of(name: str) -> list[str]:
+    """Words of a name: `peakBF16_tflops` has peak, bf16, tflops."""
+    spelt = re.sub(
+        r"\bw/o\b", "without ", re.sub(r"\bw/(?!o\b)", "with ", name, flags=re.IGNORECASE), flags=re.IGNORECASE
+    )
+    for foreign, english in _TRANSLATED.items():
+        spelt = spelt.replace(foreign, f" {english} ")
+    apart = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", _PER_SECOND.sub("", spelt))
+    apart = re.sub(r"(flops)(\d+)", r"\1 fp\2", apart, flags=re.IGNORECASE)  # TFLOPS16
+    found = re.findall(r"[a-z0-9]+", apart.lower())
+    joined = [f"{one}{two}" for one, two in pairwise(found)]
+    found += [word for word in joined if word in PRECISION_WORDS]  # 'BF 16'
+    return found
