@@ -438,8 +438,9 @@ def _hits(printed: Printed, explanation: Explanation, near: float) -> bool:
 
 def _is_too_coarse(printed: Printed, explanation: Explanation) -> bool:
     """Whether an error of a few per cent is within what two digits leave open: 7 is not 7.8 with 2^40 for 10^12."""
-    is_slight = explanation.error == "tebi for tera" or explanation.fact is not None
-    return is_slight and printed.off_by(explanation.target) > NEARLY
+    if not (explanation.error == "tebi for tera" or explanation.fact) or explanation.figure is None:
+        return False
+    return abs(printed.value - explanation.figure.value) < FEWEST_DIGITS * printed.step
 
 
 def _reach(printed: Printed, one: Explanation, near: float) -> float:

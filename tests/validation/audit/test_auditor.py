@@ -421,3 +421,16 @@ def test_errors_of_links_are_named_of_a_device_and_of_a_system(tmp_path):
     also = [one.text for one in found[5].explanations]
     assert "counts one direction of the eight devices of a node, or their bisection" in also
     assert "counts the eight devices of a node" in [one.text for one in found[4].explanations]
+
+
+def test_each_place_of_source_code_with_a_wrong_figure_is_reported(tmp_path):
+    file = tmp_path / "peaks.py"
+    file.write_text('PEAK_BF16 = {"h100 sxm": 1979e12}\n\nFLOPS_BF16 = {"h100 sxm": 1979e12}\n', encoding="utf-8")
+    assert [(one.line, one.status) for one in AUDITOR.audit(file)] == [(1, "wrong"), (3, "wrong")]
+
+
+def test_what_is_expected_is_of_the_variant_that_the_cause_explains(audited):
+    # 1555 GB/s of the 40 GB board in GiB: expecting 2039 GB/s of the larger one would not fit that cause
+    finding = only(audited("device,mem_bw_gbps\nA100,1669.7\n"))
+    assert finding.explanations[0].error == "tebi for tera"
+    assert finding.expected.value == pytest.approx(1555e9, rel=1e-3)

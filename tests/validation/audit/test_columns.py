@@ -501,3 +501,24 @@ def test_a_plain_precision_beside_rows_of_tensor_cores_is_of_vector_lanes(audite
 def test_a_row_may_name_its_device_in_another_column_than_the_first(tmp_path, audited):
     table = "device,name,memory (GB)\nold,,1\n,H100 SXM5,80\n"
     assert statuses(audited(table)) == ["unknown device", "right"]
+
+
+def test_what_one_multiprocessor_holds_is_no_count_of_them(audited):
+    found = audited("device,max_warps_sm,reg_size_sm,shmem_sm,num_sm\nA100 SXM,64,256,164,108\n")
+    assert [(one.column, one.status) for one in found if one.is_checked] == [("num_sm", "right")]
+
+
+def test_a_bandwidth_of_links_is_no_capacity(audited):
+    found = audited("device,interconnect_bandwidth_gb_per_sec,ib_gbps,bf16_tflops\nA100 SXM4 40GB,600,50,312\n")
+    assert [(one.column, one.status) for one in found if one.is_checked] == [("bf16_tflops", "right")]
+
+
+def test_a_plain_precision_beside_its_tensor_one_is_of_lanes(audited):
+    # of an A100: 78 TFLOP/s in FP16 lanes, 312 in tensor cores; people write TF16 and TF64 for the latter
+    found = audited("device,fp64,tf64,fp16,tf16\nA100 SXM,9.7,19.5,78,312\nA100 PCIe,9.7,19.5,312,312\n")
+    assert [one.status for one in found] == ["right"] * 8
+
+
+def test_two_columns_with_one_figure_are_two_findings(audited):
+    found = audited("device,FP8_E4M3,FP8_E5M2\nH100 SXM,3958,3958\n")
+    assert [(one.column, one.status) for one in found] == [("FP8_E4M3", "wrong"), ("FP8_E5M2", "wrong")]

@@ -166,3 +166,27 @@ def test_the_type_of_a_gpu_is_its_name_where_no_other_column_is(audited):
 def test_megabytes_that_a_driver_reports_in_binary_are_disputed(audited):
     findings = audited("device,Memory size (MB)\nT4,15110\nTitan RTX,24220\nH100 SXM5,70000\n")
     assert [one.status for one in findings] == ["disputed", "disputed", "wrong"]
+
+
+MEASURED = "NVIDIA H200 SXM,4028,59.5,686\nH100 SXM5,2958,59.0,495\nRTX 5090,1503,95.8,247\n"
+
+
+def test_a_table_whose_figures_are_all_short_of_the_spec_holds_measurements(audited):
+    header = "device,HBM BW (GB/s),FP32 (TFLOPS),FP16 Tensor (TFLOPS)\n"
+    found = audited(header + MEASURED)
+    assert {one.status for one in found} == {"not checked"}
+    assert found[0].note == "no figure of this table is of a spec, and most are below it; taken for measurements"
+    with_a_right_one = audited(header + MEASURED + "L4,300,30.3,121\n")
+    assert sum(one.is_wrong for one in with_a_right_one) == 9
+
+
+def test_a_table_that_is_halved_throughout_is_not_taken_for_measurements(audited):
+    rows = "A100 SXM4 80GB,156,312\nH100 SXM5,494.7,989.5\nL4,60.6,121.2\n"
+    found = audited("device,bf16_tflops,int8_tops\n" + rows)
+    assert [one.status for one in found] == ["wrong"] * 6
+
+
+def test_links_do_not_tell_a_board_from_a_module(audited):
+    # the PCIe board of 40 GB has a base clock of 765 MHz, and by a bridge the 600 GB/s of a module
+    found = audited("device,base_clock,mem_bw,nvlink_bw\nA100-40,765,1555,600\n")
+    assert not any(one.is_wrong for one in found)

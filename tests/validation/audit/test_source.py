@@ -252,3 +252,9 @@ def test_no_figure_is_given_to_a_device_that_is_only_mentioned(source, tmp_path)
 def test_a_dictionary_may_be_looked_up_where_it_stands(tmp_path):
     assert figures("peak_flops = {'h100': 989e12}.get(name, 0)", tmp_path) == [(1, "h100", "peak_flops", "989e12")]
     assert figures("peak_flops = {'h100': 989e12}[name]  # noqa", tmp_path) == [(1, "h100", "peak_flops", "989e12")]
+
+
+@pytest.mark.parametrize("column", ["peak_flops", "memory_bandwidth"])
+def test_a_rate_in_a_unit_of_another_file_is_listed_with_its_text(column, tmp_path):
+    found = figures(f"from units import TB_2_BYTE\nX = {{'h100': {{'{column}': 4.0 * TB_2_BYTE}}}}\n", tmp_path)
+    assert [one[1:] for one in found] == [("h100", column, "4.0 × TB_2_BYTE")]

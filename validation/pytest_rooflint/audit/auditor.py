@@ -58,6 +58,8 @@ NODES = (4, 8)
 """Devices per board and per node, for which tables often give totals."""
 _TOTALS = frozenset({"peak", "bandwidth", "capacity", "tdp", "count", "link"})
 """Quantities of which a system has as much as its devices together."""
+_LOOSE = frozenset({"link"})
+"""Quantities that do not tell variants apart: boards for a slot have the links of the module by a bridge."""
 _IN_BITS = frozenset({"bandwidth", "bus", "capacity"})
 """Quantities of which eight times as much may also be a figure in bits."""
 OF_LINKS = "beside '{}' it is of something else, such as links; give its meaning with --map"
@@ -107,7 +109,8 @@ class Auditor:
         known = {name: self._with_unit(column, rows, known) for name, column in known.items()}
         read_off = [one for row in rows for one in self._figures(row, known, file)]
         figures = with_digits_of_columns(one for one in read_off if isinstance(one, FigureOfTable))
-        once = {one.key: one for one in reversed(figures)}
+        is_source = file.suffix == PYTHON  # where each place of a wrong figure is to be mended
+        once = {(one.key, one.cell.line if is_source else 0): one for one in reversed(figures)}
         others = [one for one in read_off if isinstance(one, Finding)]
         left = [name for name in names if name not in known and name not in self.mapping]
         judged = of_something_else(table_wide(self._judged(list(once.values()), file), self._has_sparse))
@@ -262,7 +265,9 @@ class Auditor:
             yield from (unknown(one, file) for one in group)
             return
         agreeing = {one: self._agreeing(one, devices) for one in group}
-        scores = Counter(device for found in agreeing.values() for device in found)
+        scores = Counter(
+            device for one, found in agreeing.items() for device in found if one.asked.quantity not in _LOOSE
+        )
         best = [device for device in devices if scores[device] == max(scores.values(), default=0)]
         if _are_torn(agreeing, best):
             best = [max(best, key=lambda device: self._size(group, device))]  # no variant has all: the largest is meant
@@ -349,7 +354,9 @@ class Auditor:
         nearest = [_nearest(figures, one.number.value) for figures in fitting.values() if figures]
         expected = max(nearest, key=lambda figure: figure.value, default=None)  # a plain name is the largest variant
         finding = finding_of(one, file, best, expected)
-        if found:  # another variant of the same name has it, but not the variant that the other figures are of
+        if (
+            found and expected
+        ):  # another variant of the same name has it, but not the variant that the other figures are of
             device, figure = next(iter(found.items()))
             text = f"the figure of {device}, while the other figures of this name are of {', '.join(best)}"
             explanation = Explanation("another device", text, figure.value, 1.0, figure)

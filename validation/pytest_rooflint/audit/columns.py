@@ -33,7 +33,7 @@ _RATES = frozenset({"TFLOP/s", "GFLOP/s", "PFLOP/s", "TOP/s", "GOP/s", "POP/s", 
 _CACHES = frozenset({"l1", "l2", "l3", "llc", "cache", "sram", "smem", "lds", "shared", "register", "registers"})
 _LINKS = frozenset(
     {"nvlink", "pcie", "interconnect", "network", "networking", "net", "nic", "link", "ici", "fabric"}
-    | {"infiniband", "ethernet"}
+    | {"infiniband", "ethernet", "ib"}
 )
 _MEMORY = frozenset({"memory", "mem", "vram", "dram", "hbm", "hbm2", "hbm2e", "hbm3", "hbm3e", "gddr6", "gddr6x"})
 _ONE_WAY = frozenset({"unidirectional", "uni", "unidir", "oneway", "direction", "way"})
@@ -49,7 +49,7 @@ _MEASURED = frozenset(
         *("factor", "speedup", "seconds", "ms", "us", "latency", "time", "throughput", "weights", "weight", "loss"),
         *("stream", "sustained", "effective", "observed", "empirical", "practical", "realistic", "attained"),
         *("idle", "avg", "average", "mean", "bench", "benchmark", "tokens", "score", "overhead"),
-        *("elbow", "knee", "ridge", "balance", "intensity"),
+        *("elbow", "knee", "expert", "ridge", "balance", "intensity"),
     }
 )
 """Words of what is measured or of a share: figures that specs do not have."""
@@ -72,6 +72,10 @@ _PARTS = frozenset(
     {part for one in ("controller", "slice", "stack", "channel", "bank", "partition") for part in (one, f"{one}s")}
 )
 """Words of parts whose number specs do not have: `Memory controllers`, `L2 slices`."""
+_OF_ONE = frozenset(
+    {"warps", "threads", "blocks", "regs", "reg", "registers", "smem", "shmem", "shared", "l1", "size", "lanes"}
+)
+"""Words of what one multiprocessor holds: `max_warps_sm`, `reg_size_sm`."""
 _UNRATED = frozenset({"salu", "scalar", "sfu", "rt", "raytracing", "texture", "texel", "pixel"})
 """Words of units whose rates specs do not have: `peak_salu_gops`, `RT Core TFLOPS`."""
 _HOST = frozenset({"host", "system", "sys", "cpu", "storage", "nvme", "ssd", "disk"})
@@ -137,7 +141,7 @@ _RULES = (
         "capacity",
         frozenset({"vram", "memory", "capacity", "hbm", "dram"}),
         _CAPACITIES,
-        _CACHES | _HOST | _LEFT | {"clock", "type", "compute"},
+        _CACHES | _HOST | _LEFT | _LINKS | {"clock", "type", "compute", "bw", "bandwidth"},
     ),
     _Rule("peak", frozenset({"peak", "flops", "compute"}), _RATES, _PER | _HOST | _DIMENSIONS | _CAPABILITY),
 )
@@ -353,7 +357,7 @@ def _role(words: list[str], title: str, unit: str | None) -> str | None:
     if has & {"clk", "cycle"} and has & _OPS:
         return "rate"
     if any(f" {counted} " in f" {title} " for counted in _COUNTED) and not unit:
-        return "count"
+        return None if _OF_ONE & has else "count"
     if not unit and has == {"compute", "capacity"}:  # a compute capability
         return None
     for rule in _RULES:

@@ -30,9 +30,9 @@ class FigureOfTable:
     """What the table does not say and was assumed."""
 
     @property
-    def key(self) -> tuple[str, Asked, float]:
-        """Identity of a figure that a long table repeats."""
-        return (self.name, self.asked, self.number.value)
+    def key(self) -> tuple[str, str, Asked, float]:
+        """Identity of a figure that the rows of a long table repeat."""
+        return (self.name, self.column, self.asked, self.number.value)
 
 
 def said(asked: Asked) -> str:

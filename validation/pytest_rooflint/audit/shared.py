@@ -5,6 +5,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from pytest_rooflint.audit.account import Finding
 from pytest_rooflint.audit.columns import is_total
@@ -23,6 +24,12 @@ FAR = 32
 """Factor from which on a figure without a known cause is not one of the device."""
 TWO = 2
 """Devices that a total is of at least."""
+FEWEST_MEASURED = 6
+"""Figures without a right one among them from which on a table may be one of measurements."""
+MOST_SHORT = 0.75
+"""Share of its figures that are below the spec at least; some specs are too low for what a board does."""
+LEAST_REACHED = 0.2
+"""Share of a peak that programs reach at least where somebody prints it in such a table."""
 LONG = 3
 """Digits before the point with which `.0` does not count by itself."""
 
@@ -177,6 +184,11 @@ def of_something_else(findings: Iterable[Finding]) -> list[Finding]:
     figures without a unit that are far from any of the device for no known cause.
     """
     listed = list(findings)
+    if _are_measured(listed):
+        note = "no figure of this table is of a spec, and most are below it; taken for measurements"
+        return [
+            replace(one, status="not checked", note=note, explanations=()) if one.is_wrong else one for one in listed
+        ]
     columns: dict[tuple[str, str, str], list[Finding]] = defaultdict(list)
     for one in listed:
         columns[one.device, one.quantity, one.column].append(one)
@@ -192,6 +204,16 @@ def of_something_else(findings: Iterable[Finding]) -> list[Finding]:
         else one
         for one in listed
     ]
+
+
+def _are_measured(findings: Iterable[Finding]) -> bool:
+    """Whether a table holds measurements: none of a spec, most short of it, by shares that hardly repeat."""
+    judged = [one for one in findings if one.is_wrong or one.status in _SETTLED]
+    ratios = sorted(one.ratio for one in judged if one.is_wrong and one.ratio and one.ratio < 1)
+    if any(not one.is_wrong for one in judged) or len(ratios) < max(MOST_SHORT * len(judged), FEWEST_MEASURED):
+        return False
+    apart = sum(other / one - 1 > FLOOR for one, other in pairwise(ratios))
+    return 2 * apart >= len(ratios) and ratios[0] > LEAST_REACHED
 
 
 def _is_far(finding: Finding) -> str:

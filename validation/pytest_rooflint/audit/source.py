@@ -51,6 +51,8 @@ _COMPARED = frozenset({"than", "vs", "versus", "relative", "issue", "like"})
 """Words of comments that name a device beside the one that the figure is of."""
 _VARIANTS = frozenset({"laptop", "mobile", "maxq", "max", "super", "ti", "lite", "pro", "ultra", "mini"})
 """Words beside the name of a device that make it another product."""
+_RATES = frozenset({"peak", "bandwidth"})
+"""Quantities of which a figure that depends on a variable is listed."""
 _OTHERS = frozenset({"default", "unknown", "other", "others", "none", "fallback", "any", "*", ""})
 
 
@@ -227,7 +229,7 @@ class _Reader:
                 for one in self.readings(test, place):
                     self.value(body, one)
                 self.value(orelse, place)
-            case ast.BinOp() if place.device and (column := guessed(place.column)) and column.role == "peak":
+            case ast.BinOp() if place.device and (column := guessed(place.column)) and column.role in _RATES:
                 text = self.arithmetic.segment(node).replace("**", "^").replace("*", "×")
                 self.figure(text, node.lineno, place)
 

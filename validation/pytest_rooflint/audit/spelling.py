@@ -76,6 +76,7 @@ def words_of(name: str) -> list[str]:
     )
     for foreign, english in _TRANSLATED.items():
         spelt = spelt.replace(foreign, f" {english} ")
+    spelt = re.sub(r"(?<![a-z0-9])tf(16|64)(?![0-9])", r"tensor fp\1", spelt, flags=re.IGNORECASE)  # beside fp16
     apart = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", _PER_SECOND.sub("", spelt))
     apart = re.sub(r"(flops)(\d+)", r"\1 fp\2", apart, flags=re.IGNORECASE)  # TFLOPS16
     found = re.findall(r"[a-z0-9]+", apart.lower())
