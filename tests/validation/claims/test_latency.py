@@ -87,6 +87,14 @@ def test_an_order_holds_or_is_refuted(one, claim, outcome):
     assert verdict.outcome == outcome
 
 
+def test_an_order_that_fails_says_what_the_slower_device_lacks(shipped_suite, claim):
+    # ResNet-18 in FP16 waits for memory on both: 320 GB/s are a tenth of 3.352 TB/s
+    obtained = obtain_latency(claim(f"latency: {T4} < {H100}, compute: fp16"), shipped_suite)
+    (cause,) = obtained.causes
+    assert cause.text.endswith(f"memory-bound: its bandwidth is 320 GB/s, that of {H100} 3.352 TB/s")
+    assert not obtain_latency(claim(f"latency: {H100} < {T4}, compute: fp16"), shipped_suite).causes
+
+
 def test_two_devices_that_are_equally_fast_are_in_no_order(one):
     # both wait for the same memory, and 1 us for the launch
     verdict = one("latency: acme/k1 < acme/k1@low, compute: int8", head=f"{MLP}\n")

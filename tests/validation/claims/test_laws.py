@@ -36,6 +36,10 @@ def test_devices_are_counted_not_breaches():
     assert display_of_devices(1, {}, []) == "holds on 1 device"
     assert display_of_devices(3, {"a/1": "known"}, []) == "holds on 3 devices, 1 of them excused"
     assert display_of_devices(3, {}, [("a/1", "slow"), ("a/1", "hot"), ("a/2", "hot")]) == "broken by 2 of 3 devices"
+    unused = [("compute capability 6.1", "was not tested; remove it from 'except'")]
+    assert display_of_devices(3, {"compute capability 6.1": "Pascal"}, unused) == (
+        "holds on 3 devices; an exception is not needed"
+    )
 
 
 def test_a_glob_matches_ids_and_passes_over_an_invalid_spec(acme):

@@ -4,7 +4,7 @@ By the plain roofline, or with `fidelity: silicon` by the calibrated kernel mode
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, pairwise
 
@@ -14,8 +14,16 @@ from pytest_rooflint.golden.kinds import Claim, ClaimError, Context, Kind, Obtai
 from rooflint.base.errors import RooflintError
 from rooflint.base.facts import Fact
 from rooflint.base.memo import known
-from rooflint.base.units import DIMENSIONLESS, OPS_PER_BYTE, SECONDS, format_number, format_quantity
+from rooflint.base.units import (
+    DIMENSIONLESS,
+    OPS_PER_BYTE,
+    SECONDS,
+    format_number,
+    format_quantity,
+)
 from rooflint.coefficients.library import FREE, MODES
+from rooflint.diagnosis.causes import Cause
+from rooflint.diagnosis.figures import show
 from rooflint.energy.model import Energies
 from rooflint.hardware.device import Hardware, working_units
 from rooflint.kernels.network import SiliconEstimate
@@ -124,7 +132,26 @@ def obtain_latency(claim: Claim, context: Context) -> Obtained:
         expected=expected,
         others=tuple(found),
         precision=str(claim.option("compute")),
+        causes=() if holds else tuple(_causes_of_order(found)),
     )
+
+
+def _causes_of_order(found: Mapping[str, Estimate]) -> Iterator[Cause]:
+    """What makes a device slower than the next one, which an order has behind it: less of what both wait for."""
+    for (slow, one), (fast, other) in pairwise(found.items()):
+        if one.latency_s < other.latency_s or one.is_calibrated or other.is_calibrated:
+            continue
+        ratio = one.latency_s / other.latency_s
+        what = f"{slow} takes {format_number(ratio)} times as long as {fast} and is {one.bound}-bound"
+        limits = {
+            "compute": ("peak", one.peak_ops_per_s, other.peak_ops_per_s),
+            "memory": ("bandwidth", one.bandwidth_bytes_per_s, other.bandwidth_bytes_per_s),
+        }
+        if one.bound in limits:
+            name, *both = limits[one.bound]
+            own, its = (show(name, value, one.compute) for value in both)
+            what += f": its {name} is {own}, that of {fast} {its}"
+        yield Cause(what, ratio, 1.0)
 
 
 LATENCY = Kind(

@@ -124,8 +124,10 @@ def shown_lines(wrong: list[tuple[str, str]]) -> Iterator[str]:
 def display_of_devices(tried: int, excused: Mapping[str, str], wrong: list[tuple[str, str]]) -> str:
     """How many devices obey or break the law."""
     devices = counted(tried, "device")
+    if broken := {device for device, _ in wrong} - set(excused):
+        return f"broken by {len(broken)} of {devices}"
     if wrong:
-        return f"broken by {len({device for device, _ in wrong})} of {devices}"
+        return f"holds on {devices}; an exception is not needed"
     return f"holds on {devices}" + (f", {len(excused)} of them excused" if excused else "")
 
 

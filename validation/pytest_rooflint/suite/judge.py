@@ -56,7 +56,9 @@ def judge(
     if obtained is None or verdict.outcome in ("pass", "undecided"):
         return verdict
     if expectation is None:
-        return replace(verdict, causes=ranking(obtained.causes) or (trial.related(verdict) if trial else ()))
+        # a wrong fact that other claims found explains an order better than what the devices lack
+        related = trial.related(verdict) if trial and len(obtained.others) > 1 else ()
+        return replace(verdict, causes=related or ranking(obtained.causes) or (trial.related(verdict) if trial else ()))
     excused = claim.xfail.ratio if excuses and claim.xfail else None
     if verdict.ratio is None or (expectation.holds(obtained.value) and not excused):
         return verdict
