@@ -55,9 +55,9 @@ def main() -> None:
     print(
         f"{NETWORK}: {len(devices)} devices × {len(settings)} precisions × {len(runs)} batches = {asked} runs, ", end=""
     )
-    print(f"of which {points} are possible: {swept:.2f} s, {1e6 * swept / asked:.0f} us a run")
+    print(f"of which {points} are possible: {swept:.2f} s, {1e6 * swept / asked:.0f} µs a run")
     many = ALONE * len(settings) * len(runs)
-    print(f"each run alone, on {ALONE} devices: {single:.2f} s, {1e6 * single / many:.0f} us a run")
+    print(f"each run alone, on {ALONE} devices: {single:.2f} s, {1e6 * single / many:.0f} µs a run")
 
 
 if __name__ == "__main__":

@@ -81,7 +81,7 @@ def matrix(fidelity: str, works: Sequence[Workload]) -> None:
     asked = len(tables) * len(devices) * len(PRECISIONS)
     print(f"{fidelity}: {len(works)} networks, {sum(map(len, works)):,} ops × {len(BATCHES)} batches × ", end="")
     print(f"{len(devices)} devices × {len(PRECISIONS)} precisions = {asked:,}, of which {count:,} are supported")
-    _report(spent, f"{1e6 * spent / count:.1f} us each")
+    _report(spent, f"{1e6 * spent / count:.1f} µs each")
 
 
 def _rent(prices: Prices, device: Hardware) -> float:
@@ -105,7 +105,7 @@ def variants(works: Sequence[Workload]) -> None:
     found = predict_variants(base, varied, works, energies, Setting("fp16"))
     spent = time.process_time() - begun
     print(f"variants: {VARIANTS:,} of {base.id} × {len(works)} networks, {sum(map(len, works)):,} ops")
-    _report(spent, f"{1e6 * spent / found.energy_j.size:.2f} us each")
+    _report(spent, f"{1e6 * spent / found.energy_j.size:.2f} µs each")
 
 
 def single(works: Sequence[Workload]) -> None:
@@ -159,7 +159,7 @@ def _names() -> list[str]:
 
 def _report(spent_s: float, what: str, of: int = 1) -> None:
     peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
-    shown = f"{spent_s:.2f} s" if of == 1 else f"{1e6 * spent_s / of:.0f} us"
+    shown = f"{spent_s:.2f} s" if of == 1 else f"{1e6 * spent_s / of:.0f} µs"
     print(f"  {shown} of CPU, {what}; {peak_mb:.0f} MB at most, load {os.getloadavg()[0]:.1f}")
 
 

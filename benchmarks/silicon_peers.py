@@ -287,13 +287,13 @@ def compare(device: str, rounds: int) -> None:
     errors: dict[str, list[float]] = {name: [] for name in able}
     for product, (truth_s, _) in rows.items():
         asked = in_turn(able, product, rounds)
-        print(f"{device} {' × '.join(map(str, product))}: measured {truth_s * 1e6:.1f} us")
+        print(f"{device} {' × '.join(map(str, product))}: measured {truth_s * 1e6:.1f} µs")
         for name, one in asked.items():
             off = one.latency_s / truth_s - 1
             errors[name].append(abs(off))
             ratio = one.spent_s / asked["silicon"].spent_s
             print(
-                f"  {name:10} {one.latency_s * 1e6:9.1f} us {off:+7.1%}; "
+                f"  {name:10} {one.latency_s * 1e6:9.1f} µs {off:+7.1%}; "
                 f"asked in {one.spent_s * 1e3:8.3f} ms, {ratio:7.3g} × ours"
             )
     print(f"  silicon, {MANY} at once: {many_a_second(chip, constants, rounds) / 1e6:.2f} million products a second")

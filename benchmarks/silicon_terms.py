@@ -82,7 +82,7 @@ VARIANTS = (
         patches=(_of("tile", "overlapped", lambda one, other, exponent: max(one, other)),),
     ),
     Without(
-        "launches of the architecture: 1.3 us for all",
+        "launches of the architecture: 1.3 µs for all",
         chip=lambda chip: replace(chip, graph_launch_s=None),
     ),
 )

@@ -67,7 +67,7 @@ def main() -> None:
 
 
 def _ns(times_s: Floats) -> list[list[int]]:
-    """Whole ones, of calls of 60 us and more. [ns]"""
+    """Whole ones, of calls of 60 µs and more. [ns]"""
     return [[round(value * 1e9) for value in half] for half in times_s]
 
 

@@ -25,7 +25,7 @@ class TrendStep:
     at: int
     """Position of the commit."""
     text: str
-    """`890.2 us → 1.432 ms, ×1.61`"""
+    """`890.2 µs → 1.432 ms, ×1.61`"""
     causes: Sequence[str]
     """Facts, or what else is known of it."""
 

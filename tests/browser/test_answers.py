@@ -21,7 +21,7 @@ def table(view, tmp_path):
 @pytest.mark.parametrize(
     "ordered",
     [
-        ["890.2 us", "1.2 ms", "13 ms", "2 s"],
+        ["890.2 µs", "1.2 ms", "13 ms", "2 s"],
         ["3.9 TFLOP/s", "67 TFLOP/s", "1.98 POP/s"],
         ["−5 %", "0.5 %", "7 %"],
         ["96 KiB", "1 MB", "4.5 MiB", "1 GiB"],

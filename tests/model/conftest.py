@@ -94,7 +94,7 @@ name: Launches
     acme:
       stream:
         what: One kernel of many.
-        readings: {{paper: {{typical: [2.5 us, a, p. 1]}}, guess: {{low: [1 us, b, p. 1], high: [4 us, b, p. 1]}}}}
+        readings: {{paper: {{typical: [2.5 µs, a, p. 1]}}, guess: {{low: [1 µs, b, p. 1], high: [4 µs, b, p. 1]}}}}
     any: {{graph: {{what: One kernel of a graph., readings: {{paper: {{typical: [500 ns, a, p. 2]}}}}}}}}
 """
 CIRCUITS = f"name: Factors\n{SOURCES}factors: {{tensor_core: [0.85, b, p. 1]}}\noverhead: [1.4, b, p. 1]\n"

@@ -53,7 +53,7 @@ def test_left_of_the_breakpoint_memory_is_the_roof_and_right_of_it_the_peak():
 
 
 def test_a_small_mlp_streams_its_weights():
-    # 2 164 736 B / 320e9 B/s = 6.7648 us; 67 108 864 op / 130.2528e12 op/s = 0.51522 us
+    # 2 164 736 B / 320e9 B/s = 6.7648 µs; 67 108 864 op / 130.2528e12 op/s = 0.51522 µs
     t4 = estimate(T4, MLP, compute="int8")
     assert t4.memory_s.sum() == about(6.7648e-6)
     assert t4.compute_s.sum() == about(67_108_864 / 130.2528e12)
@@ -75,7 +75,7 @@ def test_a_large_product_computes():
 
 
 def test_storage_is_another_choice_than_compute():
-    # FP16 weights take two bytes: 2 × 2 164 736 B / 320e9 B/s = 13.5296 us, while INT8 computes
+    # FP16 weights take two bytes: 2 × 2 164 736 B / 320e9 B/s = 13.5296 µs, while INT8 computes
     t4 = estimate(T4, MLP, compute="int8", storage="fp16")
     assert (t4.compute, t4.storage) == ("int8", "fp16")
     assert t4.latency_s == about(13.5296e-6)
@@ -87,9 +87,9 @@ def test_storage_is_the_compute_precision_unless_said():
 
 
 def test_a_launch_costs_its_overhead_once_a_kernel(specs):
-    # two kernels, 5 us each, over nothing else to speak of: 128e9 op/s and 1e12 B/s
+    # two kernels, 5 µs each, over nothing else to speak of: 128e9 op/s and 1e12 B/s
     device = specs.device(
-        "launch_overhead: [5 us, wp, p]\n"
+        "launch_overhead: [5 µs, wp, p]\n"
         "units: {tc: {group: SM, groups: [2, wp, p], per_group: [4, wp, p], clock: [1 GHz, wp, p],"
         " macs_per_clock: {fp16: [8 MAC, wp, p]}}}\n"
         "memories: {m: {bandwidth: [1 TB/s, wp, p]}}\n"

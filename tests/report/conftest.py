@@ -454,10 +454,10 @@ def _replays() -> list[Record]:
         "source": source,
     }
     op = {"what": "ops_per_mac", "assumed": "1 op/MAC", "sourced": "2 op/MAC", "factor": 0.5, "factor_text": "1/2"}
-    overhead = {"what": "launch_overhead", "assumed": "10 us", "why": "no source, kept as assumed"}
+    overhead = {"what": "launch_overhead", "assumed": "10 µs", "why": "no source, kept as assumed"}
     product = ["1/8 (macs_per_clock.int8)", "1/2 (a MAC counted as one op)"]
     peak = {"what": "peak tensor_core int8", "assumed": "1.253 TOP/s", "sourced": "20.05 TOP/s", "parts": product}
-    late = {"what": "latency GPU", "printed": "62.3 us", "replayed": "62.28 us", "sourced": "30.84 us"}
+    late = {"what": "latency GPU", "printed": "62.3 µs", "replayed": "62.28 µs", "sourced": "30.84 µs"}
     group = {"group": "MLP 1024, batch 16, 30 W", "document": "Latency sanity table", "file": "golden/replays/001.yaml"}
     return [
         {

@@ -127,8 +127,8 @@ def test_hostile_text_stays_text():
 
 
 def test_what_stands_out_and_what_is_missing_in_a_grid():
-    html = page(Grid("G", Table(("a", "b"), (("x", None), ("y", "1 us"))), strong=(1,)))
-    assert '<tr class="gutter strong"><th scope="row">y</th><td class="f">1 us</td></tr>' in html
+    html = page(Grid("G", Table(("a", "b"), (("x", None), ("y", "1 µs"))), strong=(1,)))
+    assert '<tr class="gutter strong"><th scope="row">y</th><td class="f">1 µs</td></tr>' in html
     assert '<th scope="row">x</th><td class="f"></td>' in html
 
 
@@ -171,7 +171,7 @@ def test_a_roof_bends_at_its_breakpoint():
     [
         Prose("P", ()),
         Grid("G", Table(("a",), ())),
-        Grid("G", Table(("op", *DEVICES), tuple((f"layer{n}", *["1 us"] * 10) for n in range(70)))),
+        Grid("G", Table(("op", *DEVICES), tuple((f"layer{n}", *["1 µs"] * 10) for n in range(70)))),
         Bars("B", ()),
         Bars("B", (Bar("zero", (Part("p", 0.0, "0 J"),), "0 J"), Bar("none", (), "–"))),
         Bars("B", tuple(Bar(d, tuple(Part(f"p{n}", 10.0**n, "x") for n in range(-9, 1)), "y") for d in DEVICES)),
@@ -217,8 +217,8 @@ def test_any_object_of_the_right_shape_becomes_a_page():
 @pytest.mark.parametrize(
     ("cells", "figures"),
     [
-        (["1.5 us", "≈ 3", "−2", ".5", None, "", "—"], True),
-        (["1.5 us", "layer1"], False),
+        (["1.5 µs", "≈ 3", "−2", ".5", None, "", "—"], True),
+        (["1.5 µs", "layer1"], False),
         ([None, "", "—"], False),
         ([], False),
         (["1" * 24], True),
@@ -238,15 +238,15 @@ def test_a_long_word_may_wrap_behind_its_marks_and_a_number_may_not():
 
 
 def test_a_number_stays_with_its_unit():
-    assert answer_page._glued("3 of 12 GB/s, 4 us.") == "3\u00a0of 12\u00a0GB/s, 4\u00a0us."
+    assert answer_page._glued("3 of 12 GB/s, 4 µs.") == "3\u00a0of 12\u00a0GB/s, 4\u00a0µs."
     assert answer_page._glued("2 3") == "2 3"
 
 
 def test_a_table_knows_its_figures_its_sentences_and_whether_it_is_short():
-    rows = [("acme/x10", "1 us", "a" * 40), ("b", "2 us", "")]
+    rows = [("acme/x10", "1 µs", "a" * 40), ("b", "2 µs", "")]
     found = answer_page._table(("name", "time", "why"), rows, (1,))
     assert (found["figures"], found["sentences"]) == ([False, True, False], [False, False, False])
-    assert found["rows"] == [["acme/<wbr>x10", "1 us", "a" * 40], ["b", "2 us", ""]]
+    assert found["rows"] == [["acme/<wbr>x10", "1 µs", "a" * 40], ["b", "2 µs", ""]]
     assert (found["strong"], found["open"]) == ((1,), True)
     assert answer_page._table(("why",), [("a" * 41,)])["sentences"] == [True]
     assert [answer_page._table(("a",), [("b",)] * count)["open"] for count in (8, 9)] == [True, False]

@@ -40,11 +40,11 @@ def test_a_step_is_the_commit_that_moved_it_with_its_facts():
         {"watched": {ONE: 1.432e-3}, "facts": ["a.yaml:3 b"]},
     )
     (step,) = named(computed(lines), ONE).steps
-    assert (step.at, step.text, step.causes) == (2, "890.2 us → 1.432 ms, ×1.61", ["a.yaml:3 b"])
+    assert (step.at, step.text, step.causes) == (2, "890.2 µs → 1.432 ms, ×1.61", ["a.yaml:3 b"])
     assert named(computed(lines), "fail").steps == []
     text = words(render(lines, computed(lines)))
-    assert f"{ONE} 1.432 ms 890.2 us … 1.432 ms" in text
-    assert "0000002 2026-11-03 890.2 us → 1.432 ms, ×1.61 a.yaml:3 b" in text
+    assert f"{ONE} 1.432 ms 890.2 µs … 1.432 ms" in text
+    assert "0000002 2026-11-03 890.2 µs → 1.432 ms, ×1.61 a.yaml:3 b" in text
 
 
 def test_a_step_without_a_fact_says_why():

@@ -191,7 +191,7 @@ memories:
   hbm: {capacity: [16 GiB, brief, p. 5], bus: [1024 bit, brief, p. 5], pin_rate: [2 Gbit/s, brief, p. 5]}
   ddr: {capacity: [32 GB, brief, p. 5], bandwidth: [25.6 GB/s, brief, p. 5]}
 caches: {l2: {capacity: [4 MiB, brief, p. 5]}}
-launch_overhead: [1 us, brief, p. 6]
+launch_overhead: [1 µs, brief, p. 6]
 operating_points:
   low:
     tdp: [10 W, brief, p. 7]

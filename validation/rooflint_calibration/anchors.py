@@ -188,7 +188,7 @@ def calibration_text(
     """The whole file. Texts are quoted, because a driver may name a device as it likes."""
     fit, machine = constants.fit(), recording.machine.device.replace('"', "'")
     values = {
-        "launch": None if own.launch_s is None else f"{own.launch_s * 1e6:.4g} us",
+        "launch": None if own.launch_s is None else f"{own.launch_s * 1e6:.4g} µs",
         "matrix_factor": None if own.matrix_factor is None else f"{own.matrix_factor:.4g}",
         "dram_efficiency": None if own.dram_efficiency is None else f"{own.dram_efficiency:.4g}",
     }

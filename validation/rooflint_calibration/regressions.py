@@ -99,7 +99,7 @@ class RegressionRecord(Strict):
         return max(self.share, key=lambda name: self.share[name])
 
     def __str__(self) -> str:
-        """`m 8, n 32, k 5120 on nvidia/l40s: measured 22.5 us, before 21 us, now 32 us: fill +9 us`."""
+        """`m 8, n 32, k 5120 on nvidia/l40s: measured 22.5 µs, before 21 µs, now 32 µs: fill +9 µs`."""
         sizes = ", ".join(f"{name} {size:g}" for name, size in self.sizes.items())
         measured, before, now = (format_quantity(each, SECONDS) for each in (self.measured_s, self.old_s, self.new_s))
         by = self.terms_s[self.term]

@@ -247,7 +247,7 @@ def _tables(folder: Path) -> Iterator[tuple[str, NDArray[Any], Numbers]]:
 SPELT_FP8: Mapping[Scale, str] = {"tensor": "fp8", "block": "fp8_block"}
 """Names in the tables, by what shares a scale."""
 
-HOST_BOUND = "vLLM by block: 60 to 500 us whatever the size, which is not a kernel time"
+HOST_BOUND = "vLLM by block: 60 to 500 µs whatever the size, which is not a kernel time"
 
 
 def fp8_products(data: Path, device: str, chip: Chip, *, scale: Scale) -> Rows:

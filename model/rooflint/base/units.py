@@ -258,7 +258,7 @@ def format_quantity(value: float, dimension: Dimension, *, digits: int = 4, unit
     if style == "none" or value == 0:
         return f"{format_number(value, digits)} {symbol}".strip()
     exponent = _engineering(value, digits)
-    prefix = next(name for name, power in SI_PREFIXES.items() if power == exponent and name != "µ")
+    prefix = next(name for name, power in SI_PREFIXES.items() if power == exponent and name != "u")
     return f"{format_number(value / float(f'1e{exponent}'), digits)} {prefix}{symbol}"
 
 

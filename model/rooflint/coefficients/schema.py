@@ -217,7 +217,7 @@ EventEnergy = fact_of(
     )  # WINDOWS has the narrow ones
 )
 IdleShare = fact_of(FactKind("idle power over TDP", DIMENSIONLESS, 0.01, 1, "53/300"))
-LaunchTime = fact_of(FactKind("a launch overhead", SECONDS, 1e-9, 1e-4, "2.1 us"))
+LaunchTime = fact_of(FactKind("a launch overhead", SECONDS, 1e-9, 1e-4, "2.1 µs"))
 
 
 class EventReading(Strict):

@@ -172,7 +172,7 @@ Width = fact_of(FactKind("a bus width", units.BYTES, 1, 1e5, "5120 bit", unit="b
 PinRate = fact_of(FactKind("a rate per pin", units.BYTES_PER_S, 1e7 / 8, 1e12 / 8, "5.24 Gbit/s", unit="bit/s"))
 LinkRate = fact_of(FactKind("a rate of one link in one direction", units.BYTES_PER_S, 1e7, 1e12, "25 GB/s"))
 Bandwidth = fact_of(FactKind("a bandwidth", units.BYTES_PER_S, 1e8, 1e15, "3.35 TB/s"))
-Duration = fact_of(FactKind("a duration", units.SECONDS, 1e-10, 1, "5 us"))
+Duration = fact_of(FactKind("a duration", units.SECONDS, 1e-10, 1, "5 µs"))
 
 
 def _precision(name: str) -> str:

@@ -57,7 +57,7 @@ class Criterion:
 
 
 def figure_text(value: float, dimension: units.Dimension) -> str:
-    """A figure for a reader: `429 us`, `17,388/s`, `73.1 %`."""
+    """A figure for a reader: `429 µs`, `17,388/s`, `73.1 %`."""
     if dimension == units.HERTZ:
         return per_second(value)
     return units.percent(value) if dimension == units.DIMENSIONLESS else units.format_quantity(value, dimension)

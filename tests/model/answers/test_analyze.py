@@ -79,13 +79,13 @@ def row(found, heading, first):
 
 
 def test_the_time_of_two_equal_layers_is_that_of_their_bytes_and_launches():
-    # T4: 65.13 TFLOP/s, 320 GB/s, 2.1 us a launch. A layer of 1024 × 1024 at batch 256:
-    # 2 × 256 × 1024² op = 8.24 us; 2 B × (1024² + 1024 + 2 × 256 × 1024) = 3.148 MB = 9.84 us
+    # T4: 65.13 TFLOP/s, 320 GB/s, 2.1 µs a launch. A layer of 1024 × 1024 at batch 256:
+    # 2 × 256 × 1024² op = 8.24 µs; 2 B × (1024² + 1024 + 2 × 256 × 1024) = 3.148 MB = 9.84 µs
     found = answered(single=1)
     assert found.title == "mlp-1024-1024-1024 on nvidia/t4"
     assert rows(found, "Time") == (
-        ("batch latency", "23.87 us", "2 kernels"),
-        ("with active units only", "24.81 us", "1.04 × as long: idle slots of waves and padding count"),
+        ("batch latency", "23.87 µs", "2 kernels"),
+        ("with active units only", "24.81 µs", "1.04 × as long: idle slots of waves and padding count"),
         ("throughput", "10,723,142/s", "batch 256"),
         ("batch efficiency", "72.7 %", "throughput over 256 × that of batch 1"),
         ("attained", "44.98 TFLOP/s", "69.1 % of 65.13 TFLOP/s"),
@@ -120,14 +120,14 @@ def test_the_units_are_those_of_the_allocation_or_the_reason_why_none_is_known()
 
 
 def test_the_slowest_kernels_come_first_with_their_share_of_the_time():
-    # 18.04 and 4.20 us in memory, 2.1 us each to launch
+    # 18.04 and 4.20 µs in memory, 2.1 µs each to launch
     assert rows(answered(sizes=(1024, 2048, 64)), "Where the time goes") == (
-        ("fc1 (linear)", "20.14 us", "76.2 %", "memory", "40/40 SM",
+        ("fc1 (linear)", "20.14 µs", "76.2 %", "memory", "40/40 SM",
          "64 output tiles of 64 × 128 in 2 waves of 40, 24 SM in the last"),
-        ("fc2 (linear)", "6.299 us", "23.8 %", "memory", "4/40 SM", "4 output tiles of 64 × 64"),
+        ("fc2 (linear)", "6.299 µs", "23.8 %", "memory", "4/40 SM", "4 output tiles of 64 × 64"),
     )  # fmt: skip
     ((name, seconds, share, *_),) = rows(answered(), "Where the time goes")
-    assert (name, seconds, share) == ("fc1 (linear) and 1 identical", "11.94 us", "100 %")
+    assert (name, seconds, share) == ("fc1 (linear) and 1 identical", "11.94 µs", "100 %")
 
 
 def test_no_more_than_ten_kinds_of_kernels_are_listed():
@@ -136,16 +136,16 @@ def test_no_more_than_ten_kinds_of_kernels_are_listed():
 
 
 def test_energy_is_told_per_inference_with_its_range_and_beside_the_tdp():
-    # 4.194 Mop × (0.3472 + 1.1403 pJ) are 6.24 uJ of an inference; 36 W × 23.87 us / 256 = 3.357 uJ
+    # 4.194 Mop × (0.3472 + 1.1403 pJ) are 6.24 µJ of an inference; 36 W × 23.87 µs / 256 = 3.357 µJ
     found = answered()
-    assert row(found, "Energy", "per inference") == ["12.01 uJ", "7.045 uJ … 13.28 uJ over the range of the sources"]
+    assert row(found, "Energy", "per inference") == ["12.01 µJ", "7.045 µJ … 13.28 µJ over the range of the sources"]
     assert row(found, "Energy", "per batch") == ["3.074 mJ", "256 inferences"]
     assert row(found, "Energy", "power") == ["128.8 W", "184 % of its 70 W (TDP)"]
     product = "69.1 % of the peak (sweet spot 40 to 80); × op/J = 241.2 GOP/s/W"  # 0.6906 × 349.3
     assert row(found, "Energy", "zone") == ["sweet spot", product]
-    assert row(found, "Terms", "arithmetic")[:4] == ["1.456 uJ", "4.194e+06 op", "0.3472 pJ", ""]
-    assert row(found, "Terms", "datapath")[:4] == ["4.783 uJ", "4.194e+06 op", "1.14 pJ", "0 J … 1.14 pJ"]
-    assert row(found, "Terms", "idle power")[:4] == ["3.357 uJ", "9.326e-08 s", "36 W", ""]
+    assert row(found, "Terms", "arithmetic")[:4] == ["1.456 µJ", "4.194e+06 op", "0.3472 pJ", ""]
+    assert row(found, "Terms", "datapath")[:4] == ["4.783 µJ", "4.194e+06 op", "1.14 pJ", "0 J … 1.14 pJ"]
+    assert row(found, "Terms", "idle power")[:4] == ["3.357 µJ", "9.326e-08 s", "36 W", ""]
     assert found.record.power_efficiency_ops_per_j == pytest.approx(0.690597 * 349.2536e9, rel=1e-5)
 
 
@@ -197,7 +197,7 @@ def test_amounts_of_money_are_told_where_they_are_known():
 
 def test_every_kernel_is_a_point_under_the_roof_launches_included():
     (roofline,) = [one for one in answered(sizes=(1024, 2048, 64)).sections if one.heading == "Roofline"]
-    # 2 × 256 × 2048 × 64 op = 67.1 Mop over 1.3436 MB: 49.95 op/B; in 6.299 us 10.65 TOP/s
+    # 2 × 256 × 2048 × 64 op = 67.1 Mop over 1.3436 MB: 49.95 op/B; in 6.299 µs 10.65 TOP/s
     second = roofline.points[1]
     assert (second.label, second.roof) == ("fc2", "t4")
     assert second.intensity_ops_per_byte == pytest.approx(49.946, abs=1e-3)
@@ -215,16 +215,16 @@ def test_the_record_has_a_row_for_each_kernel():
 
 
 def test_calibrated_times_are_listed_by_the_model_that_gives_them():
-    # on an L40S 2 × 3.148 MB take 7.286 us at 864 GB/s and half as long in arithmetic
+    # on an L40S 2 × 3.148 MB take 7.286 µs at 864 GB/s and half as long in arithmetic
     found = answered("nvidia/l40s", compute="bf16", fidelity="silicon")
     silicon = predict(REGISTRY.get("nvidia/l40s"), mlp([1024] * 3).at_batch(256), ENERGIES,
                       Setting("bf16", fidelity="silicon", cached=False)).silicon  # fmt: skip
     (model, kernels, seconds, share, longer, basis) = rows(found, "Kernel models")[0]
     assert (model, kernels, share) == ("product", "2", "100 %")
-    assert seconds == f"{found.record.latency_s * 1e6:.2f} us"
+    assert seconds == f"{found.record.latency_s * 1e6:.2f} µs"
     assert float(longer) == pytest.approx(silicon.work_s.sum() / (2 * 3147776 / 864e9), rel=5e-3)
     assert basis.startswith("calibrated on bf16 products")
     ((name, shape, each, _, _),) = rows(found, "Slowest matrix products")
     assert (name, shape) == ("fc1 and 1 identical", "256 × 1024 × 1024")
-    assert float(each.removesuffix(" us")) == pytest.approx(found.record.latency_s / 2 * 1e6, rel=1e-3)
+    assert float(each.removesuffix(" µs")) == pytest.approx(found.record.latency_s / 2 * 1e6, rel=1e-3)
     assert "with active units only" not in [name for name, *_ in rows(found, "Time")]

@@ -39,10 +39,10 @@ def section(answer, heading):
 def test_the_base_is_the_first_row_and_the_best_follows():
     grid = section(explore_answer(explored()), "Pareto set")
     assert [row[:4] for row in grid.table.rows] == [
-        ("base", "320 GB/s", "32.97 us", "1"),
-        ("3", "200 GB/s", "32.97 us", "1"),
-        ("2", "150 GB/s", "41.94 us", "1.27"),
-        ("1", "100 GB/s", "62.91 us", "1.91"),
+        ("base", "320 GB/s", "32.97 µs", "1"),
+        ("3", "200 GB/s", "32.97 µs", "1"),
+        ("2", "150 GB/s", "41.94 µs", "1.27"),
+        ("1", "100 GB/s", "62.91 µs", "1.91"),
     ]
     assert grid.strong == (0,)
 

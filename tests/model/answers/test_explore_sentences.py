@@ -167,7 +167,7 @@ def test_variants_that_are_left_out_are_counted_with_the_reason():
     assert "2 of 5 variants left out: latency<40us does not hold" in sentences(answer, "Limitations")
     nothing = explore_answer(explored(require="latency<30us"))
     said = sentences(nothing, "Limitations")
-    assert "no variant has latency<30us in every run; the closest has 32.97 us" in said
+    assert "no variant has latency<30us in every run; the closest has 32.97 µs" in said
     assert "no variant is eligible" in section(nothing, "Pareto set").note
     assert [row[0] for row in section(nothing, "Pareto set").table.rows] == ["base"]
 

@@ -240,21 +240,21 @@ def small(device, compute="fp16", **setting):
 
 
 def test_a_latency_is_explained_by_the_bandwidth_where_both_wait_for_memory():
-    # 2 × 3.148 MB at 320 and 300 GB/s are 19.67 and 20.99 us; both launch twice in 2.1 us
+    # 2 × 3.148 MB at 320 and 300 GB/s are 19.67 and 20.99 µs; both launch twice in 2.1 µs
     assert explain(small("nvidia/t4"), small("nvidia/l4"), "latency").sentences == (
-        "l4 takes 1.05 × the time of t4: 25.19 us vs 23.87 us",
-        "t4: memory 19.67 us, launch 4.2 us; 2 of 2 kernels are memory-bound (171 op/B, breakpoint 204)",
-        "l4: memory 20.99 us, launch 4.2 us; 2 of 2 kernels are memory-bound (171 op/B, breakpoint 404)",
-        "with the bandwidth of t4 (320 GB/s) l4 would take 23.87 us: that alone closes 100 % of the gap",
+        "l4 takes 1.05 × the time of t4: 25.19 µs vs 23.87 µs",
+        "t4: memory 19.67 µs, launch 4.2 µs; 2 of 2 kernels are memory-bound (171 op/B, breakpoint 204)",
+        "l4: memory 20.99 µs, launch 4.2 µs; 2 of 2 kernels are memory-bound (171 op/B, breakpoint 404)",
+        "with the bandwidth of t4 (320 GB/s) l4 would take 23.87 µs: that alone closes 100 % of the gap",
     )
 
 
 def test_an_energy_is_explained_term_by_term_and_small_ones_are_summed_up():
     told = explain(small("nvidia/t4"), small("nvidia/l4"), "energy").sentences
-    # 36 W × 23.87 us / 256 and 14.66 W × 25.19 us / 256; (3.357 − 1.442) of (12.01 − 7.057) uJ
-    idle = "idle power: t4 3.357 uJ (36 W × 93.26 ns), l4 1.442 uJ (14.66 W × 98.38 ns); 38.7 % of the difference"
-    assert told[:2] == ("l4 takes 1/1.7 of the energy of t4: 7.057 uJ vs 12.01 uJ", idle)
-    assert told[2].startswith("datapath: t4 4.783 uJ (4.194 Mop × 1.14 pJ), l4 2.87 uJ (4.194 Mop × 0.6842 pJ)")
+    # 36 W × 23.87 µs / 256 and 14.66 W × 25.19 µs / 256; (3.357 − 1.442) of (12.01 − 7.057) uJ
+    idle = "idle power: t4 3.357 µJ (36 W × 93.26 ns), l4 1.442 µJ (14.66 W × 98.38 ns); 38.7 % of the difference"
+    assert told[:2] == ("l4 takes 1/1.7 of the energy of t4: 7.057 µJ vs 12.01 µJ", idle)
+    assert told[2].startswith("datapath: t4 4.783 µJ (4.194 Mop × 1.14 pJ), l4 2.87 µJ (4.194 Mop × 0.6842 pJ)")
     assert "t4 501.6 nJ (32.77 k instructions × 15.31 pJ)" in told[4]
     assert told[6:] == (
         "all other terms: 0.178 % of the difference",
@@ -264,7 +264,7 @@ def test_an_energy_is_explained_term_by_term_and_small_ones_are_summed_up():
 
 def test_equal_figures_are_said_to_be_equal():
     assert explain(small("nvidia/t4"), small("nvidia/t4"), "energy").sentences[0] == (
-        "t4 takes as much energy as t4: 12.01 uJ"
+        "t4 takes as much energy as t4: 12.01 µJ"
     )
 
 
@@ -274,7 +274,7 @@ def test_a_term_that_nobody_knows_is_not_called_absent():
         for one in explain(small("intel/gaudi-2", "bf16"), small("nvidia/l4", "bf16"), "energy").sentences
         if one.startswith("idle power")
     ]
-    assert idle.startswith("idle power: not known for gaudi-2, l4 1.442 uJ")
+    assert idle.startswith("idle power: not known for gaudi-2, l4 1.442 µJ")
 
 
 def test_a_memory_whose_size_nobody_knows_is_said_to_be_unknown():
@@ -319,8 +319,8 @@ def test_two_devices_whose_published_ranges_overlap_are_told_so():
     )
     assert told[:4] == (
         "trade-off: l4 takes 1/1.7 of the energy of t4, which is 1.05 × as fast",
-        "l4 leads t4 by 1.7 × in energy, but their published ranges overlap (3.741 uJ … 8.352 uJ and "
-        "7.045 uJ … 13.28 uJ)",
+        "l4 leads t4 by 1.7 × in energy, but their published ranges overlap (3.741 µJ … 8.352 µJ and "
+        "7.045 µJ … 13.28 µJ)",
         "t4 leads l4 by 1.05 × in latency",
         "t4: 128.8 W by these terms is 1.84 times its 70 W (TDP); it could not hold this rate",
     )

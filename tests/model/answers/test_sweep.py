@@ -153,13 +153,13 @@ def product_on(*devices, batches=(1, 64, 1024), wanted=""):
 
 
 def test_each_batch_has_a_row_with_its_share_of_the_peak_and_of_perfect_batching():
-    # T4: 6.573 us at 320 GB/s and 2.1 us a launch; at batch 1024 32.97 us at 65.13 TFLOP/s;
+    # T4: 6.573 µs at 320 GB/s and 2.1 µs a launch; at batch 1024 32.97 µs at 65.13 TFLOP/s;
     # 115 303/s × 1024 would be 118.1 million a second, of which 29.2 are 24.7 %
     grid = section(product_on("nvidia/t4"), "t4")
     assert grid.table.rows == (
-        ("1", "8.673 us", "115,303/s", "448.5 uJ", "100 %", "0.371", "memory"),
-        ("64", "9.479 us", "6,751,625/s", "11.13 uJ", "91.5 %", "21.7", "memory"),
-        ("1024", "35.07 us", "29,195,342/s", "5.19 uJ", "24.7 %", "94", "compute"),
+        ("1", "8.673 µs", "115,303/s", "448.5 µJ", "100 %", "0.371", "memory"),
+        ("64", "9.479 µs", "6,751,625/s", "11.13 µJ", "91.5 %", "21.7", "memory"),
+        ("1024", "35.07 µs", "29,195,342/s", "5.19 µJ", "24.7 %", "94", "compute"),
     )
     assert grid.note == "power exceeds its limit from batch 64 on, up to 2.16 × the limit"
 
@@ -179,7 +179,7 @@ def test_who_leads_at_a_batch_leads_by_its_factor_to_the_other():
     ]
     assert section(found, "Insights").sentences == (
         "t4: memory-bound up to batch 64, compute-bound from batch 1024 on (56.8 → 341 op/B, breakpoint 204)",
-        "l4 overtakes t4 in latency between batch 64 and 1024: 23.08 us (90.9 % memory) vs 35.07 us (94 % compute) "
+        "l4 overtakes t4 in latency between batch 64 and 1024: 23.08 µs (90.9 % memory) vs 35.07 µs (94 % compute) "
         "at 1024",
     )
 
@@ -192,11 +192,11 @@ def test_equal_devices_are_a_tie():
 
 def test_the_best_batch_of_one_is_no_lower_bound():
     assert section(product_on("nvidia/t4", batches=(64,)), "Best batch").table.rows == (
-        ("t4", "64", "6,751,625/s", "9.479 us", "64 (11.13 uJ)"),
+        ("t4", "64", "6,751,625/s", "9.479 µs", "64 (11.13 µJ)"),
     )
     found = product_on("nvidia/t4", "nvidia/l4", wanted="latency<9us")
     grid = section(found, "Best batch")
-    assert [row[1:4] for row in grid.table.rows] == [("1", "115,303/s", "8.673 us"), ("none", "—", "—")]
+    assert [row[1:4] for row in grid.table.rows] == [("1", "115,303/s", "8.673 µs"), ("none", "—", "—")]
     assert grid.note.endswith(" within latency<9us")
     assert [(one.best_batch, one.least_energy_batch) for one in found.record.sweeps] == [(1, 1024), (None, 1024)]
 
@@ -219,8 +219,8 @@ def test_networks_on_a_device_are_listed_fastest_first_with_what_is_wrong_with_e
     )
     assert found.title == "3 networks on nvidia/t4"
     assert section(found, "Networks").table.rows == (
-        ("small", "8.192e-06", "2.127 us", "77.12 uJ", "8.576 kB", "1/40 SM", "0.00591", "launch"),
-        ("large", "0.03355", "1.057 ms", "76.24 uJ", "67.12 MB", "40/40 SM", "99.8", "compute"),
+        ("small", "8.192e-06", "2.127 µs", "77.12 µJ", "8.576 kB", "1/40 SM", "0.00591", "launch"),
+        ("large", "0.03355", "1.057 ms", "76.24 µJ", "67.12 MB", "40/40 SM", "99.8", "compute"),
         ("huge", "34.36", "107.4 ms", "6.091 J", "34.36 GB ✗", "40/40 SM", "0.491", "memory"),
     )
     assert found.record.insights == [

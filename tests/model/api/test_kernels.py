@@ -16,7 +16,7 @@ def test_sizes_are_broadcast_and_each_is_timed_alone():
 
 
 def test_the_floor_is_the_roofline():
-    # 4096 · 512 · 8192 MAC × 2 / 989.4 TFLOP/s = 34.7 us; memory takes less
+    # 4096 · 512 · 8192 MAC × 2 / 989.4 TFLOP/s = 34.7 µs; memory takes less
     times = rl.kernel("gemm", rl.device(H100), **ONE)
     assert times.floor_s.item() == pytest.approx(2 * 4096 * 512 * 8192 / 989.42976e12)
     assert times.seconds.item() > times.floor_s.item()

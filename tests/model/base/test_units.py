@@ -269,7 +269,7 @@ def test_any_text_is_a_finite_quantity_or_a_unit_error(text):
         (999.96e9, OPS_PER_S, "1 TOP/s"),  # rounded first, then prefixed
         (999.94e9, OPS_PER_S, "999.9 GOP/s"),
         (3.3523e12, BYTES_PER_S, "3.352 TB/s"),
-        (6.7648e-6, SECONDS, "6.765 us"),
+        (6.7648e-6, SECONDS, "6.765 µs"),
         (1250, WATTS, "1250 W"),  # nobody writes kW on a data sheet of a chip
         (0, WATTS, "0 W"),
         (31.0, OPS_PER_BYTE, "31 op/B"),

@@ -88,9 +88,9 @@ def test_a_file_is_named_by_its_node(energies):
         ),
         # 50 W of 300 read as 400 W: 8 times
         ("events/gpu", "low: [50/300, a, p. 5], high: [60/300,", "low: [8/300, a, p. 5], high: [60/300,", "7.5 times"),
-        # 2.5 × 8 = 20 us beside 1 … 4 us
-        ("launches", "[2.5 us,", "[20 us,", "20 us is 20 times the 1 us; wrong unit or prefix?"),
-        ("launches", "low: [1 us, b, p. 1], ", "", "readings.guess: want a typical value, or low and high"),
+        # 2.5 × 8 = 20 µs beside 1 … 4 µs
+        ("launches", "[2.5 µs,", "[20 µs,", "20 µs is 20 times the 1 µs; wrong unit or prefix?"),
+        ("launches", "low: [1 µs, b, p. 1], ", "", "readings.guess: want a typical value, or low and high"),
     ],
 )
 def test_figures_that_cannot_all_be_true_are_refused(energies, file, old, new, sentence):

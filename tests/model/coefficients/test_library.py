@@ -177,7 +177,7 @@ def test_what_is_published_of_a_vendor_goes_before_what_is_of_any(asked):
 
 
 def test_the_fact_of_a_device_goes_before_all(asked):
-    spread = asked("stream", extra="launch_overhead: [7 us, a, p. 9]\n")
+    spread = asked("stream", extra="launch_overhead: [7 µs, a, p. 9]\n")
     assert spread.low == spread.typical == spread.high == pytest.approx(7e-6)
     assert spread.best.facts[0].where == "p. 9"
 
@@ -188,7 +188,7 @@ def test_nothing_is_made_up_where_nothing_is_published(asked):
 
 
 def test_an_unknown_way_of_launching_is_refused_even_where_the_device_has_its_own(asked):
-    for extra in ("", "launch_overhead: [7 us, a, p. 9]\n"):
+    for extra in ("", "launch_overhead: [7 µs, a, p. 9]\n"):
         with pytest.raises(UnknownCoefficientError, match=rf"unknown launch mode 'lazy' \(known: {', '.join(MODES)}\)"):
             asked("lazy", extra=extra)
 

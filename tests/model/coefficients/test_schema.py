@@ -94,8 +94,8 @@ def test_a_scope_says_what_an_access_consists_of():
         ("events/gpu", "[12 pJ,", "[12,", "want an energy in pJ such as 70 pJ"),
         ("events/gpu", "[30/300,", "[30 W,", "want idle power over TDP such as 53/300"),
         ("events/gpu", "[30/300,", "[300/30,", "outside 0.01 … 1"),  # over TDP, and upside down
-        ("launches", "[2.5 us,", "[2.5 ms,", "outside 1 ns … 100 us; wrong unit or prefix?"),
-        ("launches", "[2.5 us,", "[2.5,", "want a launch overhead in s such as 2.1 us"),
+        ("launches", "[2.5 µs,", "[2.5 ms,", "outside 1 ns … 100 µs; wrong unit or prefix?"),
+        ("launches", "[2.5 µs,", "[2.5,", "want a launch overhead in s such as 2.1 µs"),
         ("events/gpu", "[fetch]", "[fetsch]", "events.fetch.covers.0: want 'fetch', 'decode'"),
         ("events/gpu", "state: context", "state: kontext", "idle.busy.state: want 'no_context', 'context'"),
         ("events/gpu", "per: hop", "per: hopp", "events.hop.per: want 'instruction', 'lane_instruction'"),

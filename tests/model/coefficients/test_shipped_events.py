@@ -156,7 +156,7 @@ def test_a_device_of_our_own_idles_as_the_share_of_its_kind_says():
 
 
 def test_a_gpu_is_launched_faster_the_less_the_host_does():
-    # 5 … 25 us of a framework, 6.7 waited for, 0.9 … 3.8 queued, 0.5 … 1.3 of a graph
+    # 5 … 25 µs of a framework, 6.7 waited for, 0.9 … 3.8 queued, 0.5 … 1.3 of a graph
     hardware = SHIPPED.registry.get("nvidia/h100-sxm5-80gb")
     framework, waited, stream, graph = (
         SHIPPED.launch_overhead(hardware, mode).typical for mode in ("framework", "synchronous", "stream", "graph")

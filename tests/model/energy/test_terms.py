@@ -314,7 +314,7 @@ def test_the_energy_of_a_gpu_is_of_arithmetic_datapath_memories_control_and_time
     assert terms["arithmetic"].total_j == near(2 * 256 * 1024**2 * 0.25e-12 * 2.5 / 1.8)
     whole = terms["arithmetic"].total_j + terms["datapath"].total_j
     assert whole == near(2 * 256 * 1024**2 * 2.5e-12 * 0.5 * 0.85 * 1.4)
-    # weights, bias, input and output once, at 60 pJ/B; 36 W for 10 us
+    # weights, bias, input and output once, at 60 pJ/B; 36 W for 10 µs
     assert terms["off-chip memory"].total_j == near(2 * (1024**2 + 1024 + 2 * 256 * 1024) * 60e-12)
     assert terms["idle power"].total_j == near(36e-5)
 

@@ -53,7 +53,7 @@ def test_a_base_at_an_operating_point_is_written_as_it_is_there(mode, tmp_path):
 
 def test_a_fact_that_the_base_does_not_state_is_added(tmp_path):
     found = saved(tmp_path, H100, {"launch_overhead": 1.05e-6})
-    assert found.facts["launch_overhead"].display == "1.05 us"
+    assert found.facts["launch_overhead"].display == "1.05 µs"
     assert found.facts["launch_overhead"].where == "not stated by the base"
 
 

@@ -58,7 +58,7 @@ def test_a_precision_that_a_device_lacks_is_refused_as_anywhere():
 
 
 def test_a_launch_is_that_of_the_architecture_where_a_document_has_it():
-    # Hazy Research: 1.3 us on H100; Mirage: 0.2 ms for 293 launches on B200
+    # Hazy Research: 1.3 µs on H100; Mirage: 0.2 ms for 293 launches on B200
     launch = {name: chip_of(REGISTRY.get(name), "bf16", LAUNCHES).graph_launch_s for name in PUBLISHED}
     assert launch == PUBLISHED
 

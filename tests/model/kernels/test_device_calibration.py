@@ -27,7 +27,7 @@ precision: bf16
 sources:
   recording: {{document: "an invented recording", grade: estimate}}
 corrects: {{package: "{FIT.package}", day: "{FIT.day}"}}
-launch: [1.5 us, recording, "256×256×256"]
+launch: [1.5 µs, recording, "256×256×256"]
 matrix_factor: [0.97, recording, "8192×8192×8192"]
 dram_efficiency: [0.9, recording, "8×16384×16384"]
 """
@@ -67,7 +67,7 @@ def test_nothing_measured_changes_nothing():
 
 
 def test_the_launch_is_all_that_lies_between_two_kernels():
-    # 1.5 us, and no clocks to start and drain beside them
+    # 1.5 µs, and no clocks to start and drain beside them
     chip, constants = Own(launch_s=1.5e-6).of(L40S, FILE.constants)
     assert launch_s(chip, constants.products) == pytest.approx(1.5e-6)
 
@@ -82,7 +82,7 @@ def test_the_launch_is_all_that_lies_between_two_kernels():
         ),
         (f'day: "{FIT.day}"', 'day: "2020-01-01"', r"mine\.yaml:6  corrects: want .* run rooflint calibrate device"),
         ("[0.97,", "[970,", r"mine\.yaml:8  matrix_factor: '970' is 970, outside 0.01 … 100"),
-        ("[1.5 us,", "[1.5,", r"mine\.yaml:7  launch: want a duration"),
+        ("[1.5 µs,", "[1.5,", r"mine\.yaml:7  launch: want a duration"),
         ("[0.9, recording,", "[0.9, rumour,", r"mine\.yaml:9  dram_efficiency: unknown source 'rumour'"),
         ("launch:", "lunch:", r"unknown key 'lunch'; did you mean 'launch'"),
     ],

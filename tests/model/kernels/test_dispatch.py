@@ -214,7 +214,7 @@ hardware: {H100}
 precision: bf16
 sources: {{recording: {{document: "an invented recording", grade: estimate}}}}
 corrects: {{package: "{fit.package}", day: "{fit.day}"}}
-launch: [3 us, recording, "256×256×256"]
+launch: [3 µs, recording, "256×256×256"]
 """,
         encoding="utf-8",
     )

@@ -149,8 +149,8 @@ def test_an_encoder_is_its_attention_and_a_relu_its_stream():
 
 
 def test_the_longer_of_floor_and_gap_is_paid_and_never_both():
-    # a launch on a stream is published as 2.1 us and one that is waited for as 6.7 us; the floor of a product is
-    # 1.3 us + some 2100 clocks of 1.83 GHz, 2.5 us
+    # a launch on a stream is published as 2.1 µs and one that is waited for as 6.7 µs; the floor of a product is
+    # 1.3 µs + some 2100 clocks of 1.83 GHz, 2.5 µs
     names = ("graph", "stream", "synchronous", FREE)
     *launched, free = (prediction(work=mlp([64, 64]), launch=name) for name in names)
     floor = gemm.launch_s(CHIPS[H100], SHARED.products)

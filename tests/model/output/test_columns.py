@@ -101,21 +101,21 @@ def column(*cells, head="head"):
     return Column(0, head, cells)
 
 
-@pytest.mark.parametrize("cells", [("1 us", "≥ 14 mJ", "—"), ("*1 ns", "+3 %"), ("-.5",), ("9" * LONGEST_FIGURE,)])
+@pytest.mark.parametrize("cells", [("1 µs", "≥ 14 mJ", "—"), ("*1 ns", "+3 %"), ("-.5",), ("9" * LONGEST_FIGURE,)])
 def test_a_column_of_numbers_is_one_of_figures(cells):
     assert column(*cells).figures
 
 
-@pytest.mark.parametrize("cells", [(), ("",), ("—", ""), ("1 us", "none"), ("9" * (LONGEST_FIGURE + 1),)])
+@pytest.mark.parametrize("cells", [(), ("",), ("—", ""), ("1 µs", "none"), ("9" * (LONGEST_FIGURE + 1),)])
 def test_a_column_with_a_word_or_without_anything_known_is_not(cells):
     assert not column(*cells).figures
 
 
 def test_a_column_has_a_width_without_breaks_and_a_least_one():
-    figures, words = column("1 us", "12.5 us", head="a"), column("nvidia/h100-sxm5", head="a very wide head")
+    figures, words = column("1 µs", "12.5 µs", head="a"), column("nvidia/h100-sxm5", head="a very wide head")
     assert (figures.body, figures.natural, figures.least) == (7, 7, 7)
     assert (words.body, words.natural, words.least) == (16, 16, len("nvidia/"))
-    assert column("1 us", head="dataflow x").least == len("dataflow")  # the longest piece of its head
+    assert column("1 µs", head="dataflow x").least == len("dataflow")  # the longest piece of its head
     assert (column().body, column().natural) == (0, 4)
 
 
@@ -126,7 +126,7 @@ def test_long_words_are_cut_and_sentences_get_room():
 
 
 def test_figures_stay_on_one_line():
-    assert column("1 us").lines(0, 2) == ["1 us"]
+    assert column("1 µs").lines(0, 2) == ["1 µs"]
     assert column("one two").lines(0, 3) == ["one", "two"]
 
 
@@ -150,7 +150,7 @@ def heads(table, width):
     return [[one.head for one in block] for block in blocks(columns(table), width)]
 
 
-TEN = Table(("op", *(f"h{number}" for number in range(10))), (("conv1", *["123.4 us"] * 10),))
+TEN = Table(("op", *(f"h{number}" for number in range(10))), (("conv1", *["123.4 µs"] * 10),))
 
 
 def test_columns_that_fit_stand_side_by_side_and_the_first_is_repeated():
@@ -164,21 +164,21 @@ def test_columns_that_fit_stand_side_by_side_and_the_first_is_repeated():
 
 def test_names_take_a_third_of_the_width_before_they_fold():
     # "convolution of layer" has 20 columns, a third of 48 are 16: 16 + 3 × 10 fit into 48, and into 46 not 4
-    table = Table(TEN.columns, (("convolution of layer", *["123.4 us"] * 10),))
+    table = Table(TEN.columns, (("convolution of layer", *["123.4 µs"] * 10),))
     assert heads(table, 48)[0] == ["op", "h0", "h1", "h2"]
     assert heads(table, 45)[0] == ["op", "h0", "h1", "h2"]
     assert heads(table, 39)[0] == ["op", "h0", "h1"]
 
 
 def test_names_shorten_only_where_there_is_no_room():
-    table = Table(("device", "nvidia/h100-x"), (("nvidia/a100-x", "1 us"),))
+    table = Table(("device", "nvidia/h100-x"), (("nvidia/a100-x", "1 µs"),))
     assert next(iter(blocks(columns(table), 40)))[0].cells == ("nvidia/a100-x",)
     short = next(iter(blocks(columns(table), 27)))
     assert ([one.head for one in short], short[0].cells) == (["device", "h100-x"], ("a100-x",))
 
 
 def test_no_two_columns_shorten_to_the_same_name():
-    table = Table(("device", "nvidia/x1", "amd/x1"), (("nvidia/a100-x", "1 us", "2 us"),))
+    table = Table(("device", "nvidia/x1", "amd/x1"), (("nvidia/a100-x", "1 µs", "2 µs"),))
     block = next(iter(blocks(columns(table), 20)))
     assert block[0].cells == ("a100-x",)
     assert block[1].head == "nvidia/x1"
@@ -206,18 +206,18 @@ def printed(table, width, strong=(), styles=None):
 
 
 def test_figures_stand_right_and_names_left():
-    table = Table(("device", "time"), (("a1", "1 us"), ("longer", "12.5 us")))
-    assert printed(table, 40) == ["device     time", "a1         1 us", "longer  12.5 us"]
+    table = Table(("device", "time"), (("a1", "1 µs"), ("longer", "12.5 µs")))
+    assert printed(table, 40) == ["device     time", "a1         1 µs", "longer  12.5 µs"]
 
 
 def test_rows_that_stand_out_are_marked_on_their_first_line():
-    table = Table(("device name", "time"), (("one two", "1 us"), ("three four", "2 us")))
+    table = Table(("device name", "time"), (("one two", "1 µs"), ("three four", "2 µs")))
     assert printed(table, 14, strong=(1,)) == [
         "  device",
         "  name    time",
-        "  one     1 us",
+        "  one     1 µs",
         "  two",
-        "▸ three   2 us",
+        "▸ three   2 µs",
         "  four",
     ]
 
@@ -225,15 +225,15 @@ def test_rows_that_stand_out_are_marked_on_their_first_line():
 def test_blocks_are_set_apart_by_an_empty_line():
     assert printed(TEN, 25)[:5] == [
         "op           h0        h1",
-        "conv1  123.4 us  123.4 us",
+        "conv1  123.4 µs  123.4 µs",
         "",
         "op           h2        h3",
-        "conv1  123.4 us  123.4 us",
+        "conv1  123.4 µs  123.4 µs",
     ]
 
 
 def test_a_table_without_heads_has_no_line_for_them():
-    assert printed(Table(("", ""), (("a", "1 us"),)), 40) == ["a  1 us"]
+    assert printed(Table(("", ""), (("a", "1 µs"),)), 40) == ["a  1 µs"]
 
 
 def test_cells_have_the_style_of_their_row_and_column():

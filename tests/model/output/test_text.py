@@ -98,10 +98,10 @@ def test_a_wide_terminal_is_used_up_to_120_columns(resnet18, monkeypatch):
 
 
 def test_ten_devices_stand_in_blocks_that_repeat_the_first_column():
-    table = Table(("op", *DEVICES), (("conv1", *["123.4 us"] * 10), ("fc", *["9.87 us"] * 10)))
+    table = Table(("op", *DEVICES), (("conv1", *["123.4 µs"] * 10), ("fc", *["9.87 µs"] * 10)))
     found = lines(Grid("Ops", table))
     assert sum(line.startswith("conv1") for line in found) == 3  # four devices beside it
-    assert sum(line.count("123.4 us") for line in found) == 10
+    assert sum(line.count("123.4 µs") for line in found) == 10
     assert "accelerator-1-" in "".join(found)
     assert "acme" not in "".join(found)
 
@@ -119,8 +119,8 @@ def test_seventy_rows_are_all_there():
 
 
 def test_what_stands_out_does_so_without_colour():
-    found = lines(Grid("Devices", Table(("device", "time"), (("a", "1 us"), ("b", "2 us"))), strong=(1,)))
-    assert found[1:] == ["  device  time", "  a       1 us", "▸ b       2 us"]
+    found = lines(Grid("Devices", Table(("device", "time"), (("a", "1 µs"), ("b", "2 µs"))), strong=(1,)))
+    assert found[1:] == ["  device  time", "  a       1 µs", "▸ b       2 µs"]
 
 
 def test_nothing_is_blank_in_a_grid():

@@ -47,7 +47,7 @@ def test_a_winner_has_the_least_of_all():
 
 
 def test_a_device_whose_launches_are_not_counted_does_not_beat_those_that_pay_theirs():
-    # the KPU would take 24 us and 0.8 mJ with its launches for nothing, and the H100 pays 160 us and 28 mJ
+    # the KPU would take 24 µs and 0.8 mJ with its launches for nothing, and the H100 pays 160 µs and 28 mJ
     found = comparison("nvidia/h100-sxm5-80gb", "intel/xeon-8490h", "stillwater/kpu-t768")
     h100, xeon, kpu = found.able
     assert (h100.pays, xeon.pays, kpu.pays) == (True, False, False)

@@ -141,7 +141,7 @@ def test_a_launch_of_another_vendor_of_the_kind_is_taken_and_said():
     # nobody printed what a stream costs on an AMD GPU; without one it would race NVIDIA's for nothing
     found = prediction("amd/mi300x", compute="bf16")
     assert found.launch.typical == prediction("nvidia/h100-sxm5-80gb", compute="bf16").launch.typical
-    assert "2.1 us of other devices (nvidia gpu stream launch) is used instead" in found.reasons["launch"]
+    assert "2.1 µs of other devices (nvidia gpu stream launch) is used instead" in found.reasons["launch"]
 
 
 def test_a_mode_of_launching_that_there_is_not_is_refused():

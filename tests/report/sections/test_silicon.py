@@ -27,7 +27,7 @@ def column(x, y, *counts):
 
 
 def density(device="nvidia/t4", times=None, ratios=None, **more):
-    """Five shapes near 10 us, one near 1 ms."""
+    """Five shapes near 10 µs, one near 1 ms."""
     return {
         **{"device": device, "name": "NVIDIA T4", "family": "Turing", "rows": 6, "near_display": "83 %"},
         **{"times": times or [column(-100, -101, 1, 4), column(-60, -58, 1)]},
@@ -47,10 +47,10 @@ def score(family="Turing", regime="all", error=0.094, **more):
 
 def shape(**more):
     return {
-        **{"family": "Turing", "device": "nvidia/t4", "shape": "2 × 64 × 8192", "measured_display": "35.6 us"},
-        **{"predicted_display": "4.68 us", "ratio": 0.13, "ratio_display": "0.13", "bound": "reduction"},
+        **{"family": "Turing", "device": "nvidia/t4", "shape": "2 × 64 × 8192", "measured_display": "35.6 µs"},
+        **{"predicted_display": "4.68 µs", "ratio": 0.13, "ratio_display": "0.13", "bound": "reduction"},
         **{"kernel": "tile 16×64, k in 32", "around": 288, "around_display": "42 %"},
-        **{"like": "as if k were whole (26.1 us); try an algorithm that cuts k in 32"},
+        **{"like": "as if k were whole (26.1 µs); try an algorithm that cuts k in 32"},
         **{"try": "rooflint explain gemm 2 64 8192 -d t4 --copies 5", **more},
     }
 
@@ -235,8 +235,8 @@ def test_the_summary_has_the_errors_as_a_table(green):
 def test_a_worst_shape_says_what_it_is_like_and_how_to_look_closer(green):
     words, _ = section(green | {"silicon": silicon_evidence()})
     assert (
-        "2 × 64 × 8192 nvidia/t4 35.6 us 4.68 us 0.13 reduction tile 16×64, k in 32 42 % off 288 shapes as if k were "
-        "whole (26.1 us); try an algorithm that cuts k in 32 rooflint explain gemm 2 64 8192 -d t4 --copies 5"
+        "2 × 64 × 8192 nvidia/t4 35.6 µs 4.68 µs 0.13 reduction tile 16×64, k in 32 42 % off 288 shapes as if k were "
+        "whole (26.1 µs); try an algorithm that cuts k in 32 rooflint explain gemm 2 64 8192 -d t4 --copies 5"
     ) in words
     assert "reduction adding up the parts of k" in words
     assert "the pipeline" not in words  # no shape waits for it
@@ -324,7 +324,7 @@ def test_the_two_planes_have_room_for_their_bins_and_figures():
     assert (frame.top, frame.bottom, frame.reach) == (20, 120, 48)
     assert (frame.middle, frame.height, frame.under) == (120 + 30 + 48, 198 + 48 + 34, 4)
     # 40 px a decade, from 10^-5.2 s
-    assert frame.ticks == [(8, "10 us"), (48, "100 us"), (88, "1 ms")]
+    assert frame.ticks == [(8, "10 µs"), (48, "100 µs"), (88, "1 ms")]
     # 80 px a decade of ratios: 24.1 px for a factor of 2
     assert frame.ratio_ticks == [(222.1, "½"), (198, "1"), (173.9, "2")]
 

@@ -241,7 +241,7 @@ def test_the_file_has_a_line_for_each_figure_with_its_products_and_their_weight(
     assert lines[1:4] == ["name: \"a 'fast' GPU\"", "hardware: nvidia/h100-sxm5-80gb", "precision: bf16"]
     assert lines[5].startswith("  recording: {document: \"recording of a 'fast' GPU, 2026-11-20T000000-")
     assert lines[-2:] == [
-        'launch: [1.235 us, recording, "256×256×256, 512×512×512; weight 68%"]',
+        'launch: [1.235 µs, recording, "256×256×256, 512×512×512; weight 68%"]',
         'matrix_factor: [0.9877, recording, "4096×4096×4096; weight 21%"]',
     ]
     file = tmp_path / "mine.yaml"

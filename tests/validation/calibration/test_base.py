@@ -36,7 +36,7 @@ def git(root, *arguments):
 
 @pytest.fixture
 def checkout(tmp_path, monkeypatch):
-    """A repository with this tree's packages; the first commit has launches of 9 us, the working tree its own."""
+    """A repository with this tree's packages; the first commit has launches of 9 µs, the working tree its own."""
     for name in ("model/rooflint", PACKAGE):
         kept = shutil.ignore_patterns("__pycache__", "workloads")
         shutil.copytree(ROOT / name, tmp_path / name, ignore=kept)
@@ -67,7 +67,7 @@ def test_the_base_answers_with_its_own_constants_and_the_working_tree_is_left_al
     assert label.startswith("HEAD (")
     with model_at("HEAD", checkout) as found:
         assert "graph_launch_us 9 → " in " ".join(map(str, changes(found.specs)))
-    # no document gives Ada's launch, so the 9 us count
+    # no document gives Ada's launch, so the 9 µs count
     more_s = 9e-6 - 1e-6 * constants_file(Registry()).without("ada").products.graph_launch_us
     assert [a - b for a, b in zip(old["seconds"], new["seconds"], strict=True)] == pytest.approx([more_s, more_s])
     assert old["terms"]["launch"][0] - new["terms"]["launch"][0] == pytest.approx(more_s)

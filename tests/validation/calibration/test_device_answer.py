@@ -64,8 +64,8 @@ def test_each_figure_stands_beside_the_shared_one_with_the_weight_of_its_product
 def test_figures_are_shown_with_their_unit_and_what_was_not_measured_as_shared():
     launch, matrix, dram = sections(answer(found()))["Own figures"].table.rows
     assert launch[0] == "launch, kernel to kernel"
-    assert launch[2:] == ("4 us", 1, f"{DEVIATIONS['null'].weight(1):.0%}")
-    assert launch[1].endswith(" us")
+    assert launch[2:] == ("4 µs", 1, f"{DEVIATIONS['null'].weight(1):.0%}")
+    assert launch[1].endswith(" µs")
     assert matrix[:4] == ("factor on matrix units and power", "1.000", "0.900", 1)
     assert dram == (
         "share of the bandwidth",
@@ -103,7 +103,7 @@ def test_products_are_shown_with_their_change():
     shown, example = sections(one)["Products"].table.rows[0], sections(one)["Products"].table.rows[-1]
     product = one.record.products[0]
     assert shown[0] == "{} × {} × {}".format(*PEAK)
-    assert all(cell.endswith(" us") for cell in shown[1:4])
+    assert all(cell.endswith(" µs") for cell in shown[1:4])
     assert shown[4] == f"{100 * (product.after_s / product.before_s - 1):+.1f}%"
     assert example[1] == ""
 

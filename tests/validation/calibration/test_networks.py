@@ -80,7 +80,7 @@ def test_predictions_are_of_one_sample_and_above_the_bound(table):
     work = build(one.spec.workload)
     expected, bound = networks.predicted_s(one, work, REGISTRY, SILICON), networks.bound_s(one, work, REGISTRY)
     assert (expected > bound).all()
-    # 8 × 4096² × 2 op at 130 TOP/s take 2 us; 16 MiB of weights do not fit in 4 MiB and take 52.6 us of 320 GB/s
+    # 8 × 4096² × 2 op at 130 TOP/s take 2 µs; 16 MiB of weights do not fit in 4 MiB and take 52.6 µs of 320 GB/s
     assert bound[0] == pytest.approx((4096**2 + 4096 + 2 * 8 * 4096) / 320e9 / 8, rel=1e-3)
 
 

@@ -207,7 +207,7 @@ def test_a_product_is_predicted_as_one_kernel_of_a_graph(rows_of):
 
 
 def test_a_profiler_does_not_see_the_gap_and_the_host_sees_its_floor_instead(rows_of):
-    # nobody published a launch in a graph of GA102: 1.3 us is taken
+    # nobody published a launch in a graph of GA102: 1.3 µs is taken
     row = (256, 4096, 4096, 100)
     given = given_of(rows_of("gemm", row), REGISTRY)
     graph, kernel = (predicted_s(rows_of("gemm", row, timing=timing), given)[0] for timing in ("graph", "kernel"))
@@ -239,9 +239,9 @@ def test_a_stream_is_predicted_by_the_bytes_of_its_kernel(rows_of, op):
 
 def test_the_plain_roofline_is_peak_or_bandwidth(rows_of):
     given = given_of(rows_of("gemm", (4096, 4096, 4096, 1300)), REGISTRY)
-    # 2 · 4096³ op / 149.7 TFLOP/s = 918 us; 3 · 4096² · 2 B / 696 GB/s = 145 us
+    # 2 · 4096³ op / 149.7 TFLOP/s = 918 µs; 3 · 4096² · 2 B / 696 GB/s = 145 µs
     assert roofline_s(rows_of("gemm", (4096, 4096, 4096, 1300)), given)[0] == pytest.approx(918e-6, rel=1e-3)
-    # 4096² · 2 B / 696 GB/s = 48.2 us
+    # 4096² · 2 B / 696 GB/s = 48.2 µs
     assert roofline_s(rows_of("gemm", (1, 4096, 4096, 64)), given)[0] == pytest.approx(48.2e-6, rel=1e-3)
 
 

@@ -127,7 +127,7 @@ def this(request):
 
 
 def slower(request):
-    """The same with a launch that takes 5 us more on Ada."""
+    """The same with a launch that takes 5 µs more on Ada."""
     found = this(request)
     for group, one in zip(request["groups"], found["groups"], strict=True):
         if group["family"] == "ada":
@@ -158,7 +158,7 @@ def test_the_answer_names_family_regime_term_and_the_worst_rows_in_80_columns(ro
     assert "improved; failed: gemm ada good: within" in message
     assert "term: launch 100 % of the change" in message
     assert "on nvidia/l40s: measured " in message
-    assert ": launch +5 us" in message
+    assert ": launch +5 µs" in message
     record = json.loads(write(answer(found, "HEAD^1", 0.01), "json"))
     assert RegressionsRecord.model_validate(record)
     (failed,) = [one for one in record["families"] if one["failed"]]

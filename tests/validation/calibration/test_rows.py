@@ -200,7 +200,7 @@ def test_products_in_fp8_have_one_scale_a_tensor_or_one_a_block(tables):
 
 
 def test_products_in_fp8_are_plausible_up_to_their_peak(tables):
-    # 8192 · 1024 · 2048 MAC / (142 SMs · 1024 MAC · 2.52 GHz) = 46.9 us
+    # 8192 · 1024 · 2048 MAC / (142 SMs · 1024 MAC · 2.52 GHz) = 46.9 µs
     rows = [fp8(8192, 0.0470), fp8(8193, 0.0468)]
     data = tables({"l40s/gemm/sglang/1/gemm_perf.parquet": rows})
     found = fp8_products(data, L40S, TOPICS["fp8_tensor"].chip(REGISTRY, L40S), scale="tensor")
@@ -326,7 +326,7 @@ def test_frameworks_rotate_different_numbers_of_sets_of_weights():
 
 
 def test_impossible_times_are_left_out_and_counted(frameworks):
-    # 8192³ × 2 / 366 TFLOP/s = 3.0 ms; 2 B × 2 × 1024² in 0.1 us are 42 TB/s, 117 B a clock and SM
+    # 8192³ × 2 / 366 TFLOP/s = 3.0 ms; 2 B × 2 × 1024² in 0.1 µs are 42 TB/s, 117 B a clock and SM
     found = frameworks(vllm=[(64, 64, 64, 3.0), (8192, 8192, 8192, 2000.0), (1024, 32, 1024, 0.01), (1, 64, 64, 0.0)])
     assert found["m"].tolist() == [64]
     assert found.dropped == {
@@ -355,7 +355,7 @@ def test_a_row_is_plausible_up_to_the_peak():
 
 
 def test_operands_are_plausible_up_to_64_bytes_a_clock_and_sm():
-    # 2 B · (1 · 4096 + 8192 · 4096) = 67.1 MB, at 64 B · 142 SMs · 2.52 GHz = 22.9 TB/s: 2.93 us
+    # 2 B · (1 · 4096 + 8192 · 4096) = 67.1 MB, at 64 B · 142 SMs · 2.52 GHz = 22.9 TB/s: 2.93 µs
     sizes = np.array([[1.0, 8192, 4096, 6]] * 2 + [[8192.0, 1, 4096, 6]] * 2)
     one = Rows(L40S, ("m", "n", "k", "copies"), sizes, np.array([2.94e-6, 2.92e-6] * 2))
     assert implausible(one, CHIPS[L40S])["operands faster than 64 B a clock and SM"].tolist() == [False, True] * 2

@@ -52,7 +52,7 @@ launches:
     acme:
       stream:
         what: One kernel.
-        readings: {one: {typical: [2.1 us, paper, p. 1]}, two: {typical: [3.5 us, paper, p. 2]}}
+        readings: {one: {typical: [2.1 µs, paper, p. 1]}, two: {typical: [3.5 µs, paper, p. 2]}}
 """
 
 
@@ -93,8 +93,8 @@ def judged(repository):
         ("energy_per: gpu event fetch, expect: 24 pJ", "24 pJ"),
         # 60 of 300 W
         ("idle_share: gpu context, expect: 60 W / 300 W", "0.2 of TDP"),
-        ("launch_overhead: gpu acme stream, expect: 2.1 us", "2.1 us"),
-        ("launch_overhead: gpu acme stream, reading: two, expect: 7.0 us / 2", "3.5 us"),
+        ("launch_overhead: gpu acme stream, expect: 2.1 µs", "2.1 µs"),
+        ("launch_overhead: gpu acme stream, reading: two, expect: 7.0 µs / 2", "3.5 µs"),
     ],
 )
 def test_a_claim_is_what_the_file_says_in_the_unit_of_its_kind(judged, claim, shown):
@@ -123,8 +123,8 @@ def test_a_claim_is_what_the_file_says_in_the_unit_of_its_kind(judged, claim, sh
             "want a kind of processor such as 'gpu' first, found 'acme context'",
         ),
         ("idle_share: gpu context now, expect: 0.10", "found 'gpu idle context now'"),
-        ("launch_overhead: gpu acme soon, expect: 2.1 us", "unknown launch mode 'soon'"),
-        ("launch_overhead: gpu acme stream, expect: 2.1 pJ", "'gpu acme stream' is in us, '2.1 pJ' is in J"),
+        ("launch_overhead: gpu acme soon, expect: 2.1 µs", "unknown launch mode 'soon'"),
+        ("launch_overhead: gpu acme stream, expect: 2.1 pJ", "'gpu acme stream' is in µs, '2.1 pJ' is in J"),
         (
             "energy_per: hbm9 device, end: middle, expect: 1.0 pJ/bit",
             "end: want one of low, typical, high, found 'middle'",
@@ -154,7 +154,7 @@ def test_a_claim_that_cannot_mean_anything_is_refused_where_it_stands(judged, cl
         ("energy_per: gpu event hmma, expect: 1.1 pJ", "gpu has no event 'hmma' (has: hfma, fetch)"),
         ("idle_share: gpu no_context, expect: 0.11", "no idle power of the kind gpu is known in state 'no_context'"),
         (
-            "launch_overhead: gpu acme graph, expect: 1.1 us",
+            "launch_overhead: gpu acme graph, expect: 1.1 µs",
             "no launch overhead of a gpu of acme in mode graph is known",
         ),
         # the same figures by other names: what is compared with itself cannot fail

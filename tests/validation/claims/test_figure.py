@@ -11,7 +11,7 @@ from rooflint.energy.model import Energies
 from rooflint.prediction.predict import Setting, predict
 from rooflint.workloads.workload import gemm
 
-#: 8 × 2 × 1024 MAC at 0.5 GHz: 16.384 TOP/s; 64³: 524 288 op, 12 288 B; 256 GB/s; a launch of 1 us.
+#: 8 × 2 × 1024 MAC at 0.5 GHz: 16.384 TOP/s; 64³: 524 288 op, 12 288 B; 256 GB/s; a launch of 1 µs.
 HEAD = """\
 source: {document: An old log, where: table 1, grade: read}
 sources: {log: {document: An old log, grade: read}}
@@ -87,10 +87,10 @@ def test_a_figure_is_that_of_the_assumptions(replay, figure, unit, value):
 
 
 def test_a_figure_has_the_assumed_facts_and_formulas(replay, paths):
-    verdict = replay("figure: latency OLD, expect: 1.048 us")
+    verdict = replay("figure: latency OLD, expect: 1.048 µs")
     assert verdict.outcome == "pass"
     assert {"units.mac_array.clock", "counted_energy.per_op", "counted_power.circuit"} <= paths(verdict)
-    assert verdict.obtained.formula == "Σ max(ops / 16.38 TOP/s, bytes / 256 GB/s) + 1 × 1 us"
+    assert verdict.obtained.formula == "Σ max(ops / 16.38 TOP/s, bytes / 256 GB/s) + 1 × 1 µs"
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_an_order_shows_each_label(replay):
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("figure: energy NEW, expect: 1.00 uJ", "NEW has no energies; give 'counted_energy' under 'formula'"),
+        ("figure: energy NEW, expect: 1.00 µJ", "NEW has no energies; give 'counted_energy' under 'formula'"),
         ("figure: tensor_power NEW, expect: 1.00 W", "NEW has no powers; give 'counted_power' under 'formula'"),
     ],
 )
@@ -181,7 +181,7 @@ def documented(acme):
         ("bandwidth", "256 GB/s", 256e9),
         ("breakpoint", "128 op/B", 128.0),
         ("tops_per_w", "1.638 TOP/s/W", 32.768e12 / 20),
-        ("latency", "1.048 us", LATENCY_S),
+        ("latency", "1.048 µs", LATENCY_S),
         ("efficiency", "1.53 %", 524288 / LATENCY_S / 32.768e12),
         ("tops_per_w_attained", "25.01 GOP/s/W", 524288 / LATENCY_S / 20),
         ("weight", None, None),

@@ -54,16 +54,16 @@ def verdict(claim, shipped_suite):
 @pytest.mark.parametrize(
     ("claim", "workload", "latency_s"),
     [
-        # memory: 4416 B / 256 GB/s = 17.25 ns; compute: 16384 op / 32.768 TOP/s = 0.5 ns; one launch of 1 us
-        ("latency: acme/k1, compute: int8, expect: 1.01725 us", MLP, 1.01725e-6),
+        # memory: 4416 B / 256 GB/s = 17.25 ns; compute: 16384 op / 32.768 TOP/s = 0.5 ns; one launch of 1 µs
+        ("latency: acme/k1, compute: int8, expect: 1.01725 µs", MLP, 1.01725e-6),
         # stored in FP32: 4 × 17.25 ns = 69 ns
-        ("latency: acme/k1, compute: int8, storage: fp32, expect: 1.069 us", MLP, 1.069e-6),
-        # 2^31 op / 32.768 TOP/s = 65.536 us, 3 · 2^20 B / 256 GB/s = 12.3 us
-        ("latency: acme/k1, compute: int8, expect: 66.536 us", GEMM, 66.536e-6),
-        # the low point halves the peak: 131.072 us
-        ("latency: acme/k1, at: low, compute: int8, expect: 132.072 us", GEMM, 132.072e-6),
-        ("latency: acme/k1@low, compute: int8, expect: 132.072 us", GEMM, 132.072e-6),
-        ("latency: acme/k1, at: {acme/k1: low}, compute: int8, expect: 132.072 us", GEMM, 132.072e-6),
+        ("latency: acme/k1, compute: int8, storage: fp32, expect: 1.069 µs", MLP, 1.069e-6),
+        # 2^31 op / 32.768 TOP/s = 65.536 µs, 3 · 2^20 B / 256 GB/s = 12.3 µs
+        ("latency: acme/k1, compute: int8, expect: 66.536 µs", GEMM, 66.536e-6),
+        # the low point halves the peak: 131.072 µs
+        ("latency: acme/k1, at: low, compute: int8, expect: 132.072 µs", GEMM, 132.072e-6),
+        ("latency: acme/k1@low, compute: int8, expect: 132.072 µs", GEMM, 132.072e-6),
+        ("latency: acme/k1, at: {acme/k1: low}, compute: int8, expect: 132.072 µs", GEMM, 132.072e-6),
     ],
 )
 def test_latency_is_the_roofline_by_hand(one, claim, workload, latency_s):
@@ -96,14 +96,14 @@ def test_an_order_that_fails_says_what_the_slower_device_lacks(shipped_suite, cl
 
 
 def test_two_devices_that_are_equally_fast_are_in_no_order(one):
-    # both wait for the same memory, and 1 us for the launch
+    # both wait for the same memory, and 1 µs for the launch
     verdict = one("latency: acme/k1 < acme/k1@low, compute: int8", head=f"{MLP}\n")
     assert verdict.outcome == "fail"
 
 
 def test_an_order_names_its_devices_with_their_times_and_bounds(one):
     verdict = one("latency: acme/k1@low < acme/k1, compute: int8", head=f"{GEMM}\n")
-    assert verdict.obtained.shown() == "k1@low 132.1 us (compute), k1 66.54 us (compute)"
+    assert verdict.obtained.shown() == "k1@low 132.1 µs (compute), k1 66.54 µs (compute)"
     assert verdict.expected_display == "acme/k1@low < acme/k1"
     assert verdict.obtained.others == ("acme/k1@low", "acme/k1")
 
@@ -111,13 +111,13 @@ def test_an_order_names_its_devices_with_their_times_and_bounds(one):
 @pytest.mark.parametrize(
     ("claim", "says"),
     [
-        (f"latency: acme/k2, compute: int8, expect: 1.00 us, {MLP}", "unknown device 'acme/k2'; did you mean"),
+        (f"latency: acme/k2, compute: int8, expect: 1.00 µs, {MLP}", "unknown device 'acme/k2'; did you mean"),
         (f"latency: acme/k1 < acme/k2, compute: int8, {MLP}", "unknown device 'acme/k2'; did you mean"),
         (f"latency: acme/k1 < nvidia/t4, at: low, compute: int8, {MLP}", "nvidia/t4 has no operating point 'low'"),
-        (f"latency: acme/k1@turbo, compute: int8, expect: 1.00 us, {MLP}", "no operating point 'turbo'"),
-        (f"latency: nvidia/t4, compute: fp4, expect: 1.00 us, {MLP}", "nvidia/t4 does not support fp4"),
+        (f"latency: acme/k1@turbo, compute: int8, expect: 1.00 µs, {MLP}", "no operating point 'turbo'"),
+        (f"latency: nvidia/t4, compute: fp4, expect: 1.00 µs, {MLP}", "nvidia/t4 does not support fp4"),
         (f"latency: nvidia/t4 < acme/k1, compute: fp4, {MLP}", "nvidia/t4 does not support fp4"),
-        ("latency: acme/k1, compute: int8, expect: 1.00 us", "no workload given"),
+        ("latency: acme/k1, compute: int8, expect: 1.00 µs", "no workload given"),
     ],
 )
 def test_a_latency_of_what_is_not_there_fails(one, claim, says):
@@ -131,9 +131,9 @@ def test_a_latency_of_what_is_not_there_fails(one, claim, says):
     [
         ("latency: acme/k1 < acme/k1, compute: int8", "each once; found 'acme/k1 < acme/k1'"),
         ("latency: acme/k1 <, compute: int8", "want devices with '<' between them"),
-        ("latency: acme/k1, expect: 1.00 us", "a latency needs 'compute:'"),
-        ("latency: acme/k1, compute: int9, expect: 1.00 us", "compute: unknown precision 'int9'"),
-        ("latency: acme/k1, compute: int8, expect: 1.00 us, refuted: true", "only an order can be refuted"),
+        ("latency: acme/k1, expect: 1.00 µs", "a latency needs 'compute:'"),
+        ("latency: acme/k1, compute: int9, expect: 1.00 µs", "compute: unknown precision 'int9'"),
+        ("latency: acme/k1, compute: int8, expect: 1.00 µs, refuted: true", "only an order can be refuted"),
         ("latency: acme/k1 < nvidia/t4, compute: int8, refuted: 1", "refuted: want true or false"),
         ("latency: acme/k1, compute: int8, expect: 1.00 W", "a latency is in s"),
     ],
@@ -143,7 +143,7 @@ def test_an_invalid_latency_is_refused(refusal, claim, says):
 
 
 def test_a_latency_has_the_facts_of_peak_and_bandwidth_and_no_corroboration(one, paths):
-    verdict = one("latency: acme/k1, compute: int8, expect: 1.01725 us", head=f"{MLP}\n")
+    verdict = one("latency: acme/k1, compute: int8, expect: 1.01725 µs", head=f"{MLP}\n")
     assert {"units.mac_array.clock", "memories.hbm.pin_rate"} <= paths(verdict)
     assert (verdict.outcome, verdict.corroborated, verdict.obtained.precision) == ("pass", False, "int8")
     assert verdict.obtained.formula == "Σ max(ops / peak, bytes / bandwidth) + launches"
@@ -166,20 +166,20 @@ def predicted_s(device, launch, storage=None):
 @pytest.mark.parametrize("launch", ["", "stream", "graph", "free", "framework"])
 def test_a_claim_obtains_what_a_prediction_says(verdict, launch):
     words = f", launch: {launch}" if launch else ""
-    found = verdict(f"latency: {H100}, compute: fp16, fidelity: silicon{words}, expect: 1.00 us")
+    found = verdict(f"latency: {H100}, compute: fp16, fidelity: silicon{words}, expect: 1.00 µs")
     assert found.obtained.value == pytest.approx(predicted_s(H100, launch or "stream"))
     assert found.obtained.formula.startswith("Σ work of each kernel")
 
 
 def test_data_may_be_stored_wider_than_it_is_computed_on_silicon(verdict):
-    found = verdict(f"latency: {H100}, compute: fp16, storage: fp32, fidelity: silicon, expect: 1.00 us")
+    found = verdict(f"latency: {H100}, compute: fp16, storage: fp32, fidelity: silicon, expect: 1.00 µs")
     assert found.obtained.value == pytest.approx(predicted_s(H100, "stream", "fp32"))
     assert found.obtained.value > predicted_s(H100, "stream")
 
 
 def test_the_roofline_is_what_is_meant_where_nothing_is_said(verdict):
     plain, message = (
-        verdict(f"latency: {H100}, compute: fp16{words}, expect: 1.00 us").obtained
+        verdict(f"latency: {H100}, compute: fp16{words}, expect: 1.00 µs").obtained
         for words in ("", ", fidelity: roofline")
     )
     assert plain.value == message.value < predicted_s(H100, "free")
@@ -268,9 +268,9 @@ def test_an_id_tells_fidelities_and_launches_apart(claim):
     [
         ("compute: int8", GEMM, "compute"),
         ("compute: int8", MLP, "launch"),
-        # an MLP of 4096: 4096² B of weights take 65.5 us, the launch 1 us
+        # an MLP of 4096: 4096² B of weights take 65.5 µs, the launch 1 µs
         ("compute: int8", "workload: {mlp: [4096, 4096]}", "memory"),
-        # stored in FP64 the product moves 3 · 2^20 · 8 B = 98.3 us > 65.5 us
+        # stored in FP64 the product moves 3 · 2^20 · 8 B = 98.3 µs > 65.5 µs
         ("compute: int8, storage: fp64", GEMM, "memory"),
     ],
 )
@@ -361,7 +361,7 @@ def test_one_overtakes_the_other_where_that_one_turns_compute_bound(crossing):
     assert verdict.outcome == "pass"
     assert verdict.obtained.value == 243
     assert verdict.obtained_display == "from batch 243 on, where nvidia/t4 is compute-bound"
-    assert "t4 104.9 us (memory" in verdict.obtained.formula
+    assert "t4 104.9 µs (memory" in verdict.obtained.formula
     assert not verdict.corroborated
 
 

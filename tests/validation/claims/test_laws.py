@@ -188,7 +188,7 @@ def test_a_law_is_neither_corroboration_nor_coverage_nor_a_kill(acme, monotone):
     ("claim", "says"),
     [
         ("monotone: latency batches", "want one of latency batch, bound batch"),
-        ("monotone: latency batch, expect: 3 us", "takes no expectation here"),
+        ("monotone: latency batch, expect: 3 µs", "takes no expectation here"),
         ("monotone: latency batch, batches: [1]", "batches: want two or more whole numbers"),
         ("monotone: latency batch, batches: [2, 1]", "batches: want two or more"),
         ("monotone: latency batch, batches: [0, 1]", "batches: want two or more"),

@@ -119,7 +119,7 @@ def test_a_table_that_took_longer_is_red_and_names_the_rows_that_are_farthest_of
     assert found.obtained.value == pytest.approx(0.197, abs=1e-3)
     first, second, _ = found.obtained.details.splitlines()
     assert re.search(
-        r"paper\.yaml:11  m 64, n 22016, k 4096 is predicted at 0\.50 of its time: [\d.]+ us, measured [\d.]+ us$",
+        r"paper\.yaml:11  m 64, n 22016, k 4096 is predicted at 0\.50 of its time: [\d.]+ µs, measured [\d.]+ µs$",
         first,
     )
     assert "m 4096, n 12288, k 4096 is predicted at 0.91" in second
@@ -145,7 +145,7 @@ def test_a_regime_is_a_part_of_the_table(on_table, predicted_us):
 
 
 def test_a_row_faster_than_the_dense_peak_is_red_unless_the_table_says_why(on_table, predicted_us):
-    # 2 · 4096 · 12288 · 4096 op / 149.7 TFLOP/s = 2754 us
+    # 2 · 4096 · 12288 · 4096 op / 149.7 TFLOP/s = 2754 µs
     fast = [predicted_us[0], predicted_us[1], 2700]
     line = "published paper, error: 50 %, bias: 50 %"
     found = on_table(line, fast)
@@ -219,11 +219,11 @@ def on_network(tmp_path):
 
 
 def test_a_result_faster_than_the_bound_is_red_and_named(on_network):
-    # 16 MiB of weights at 320 GB/s on a T4 take 52.6 us for 8 samples, 152 000 a second; on an L4 they stay in L2
+    # 16 MiB of weights at 320 GB/s on a T4 take 52.6 µs for 8 samples, 152 000 a second; on an L4 they stay in L2
     assert on_network("network layer bound", t4=150_000, l4=150_000).outcome == "pass"
     found = on_network("network layer bound", t4=155_000, l4=155_000)
     assert (found.outcome, found.obtained.value) == ("fail", 1)
-    assert re.search(r"layer\.yaml:8  nvidia/t4, batch 8: 6\.\d+ us a sample, published 6\.45", found.obtained.details)
+    assert re.search(r"layer\.yaml:8  nvidia/t4, batch 8: 6\.\d+ µs a sample, published 6\.45", found.obtained.details)
 
 
 def test_errors_of_networks_are_of_their_kernels_beside_the_bound(on_network):

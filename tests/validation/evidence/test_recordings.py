@@ -117,7 +117,7 @@ def test_a_stream_has_a_bandwidth_and_no_ops_per_joule(rows, make):
     (row,) = rows(make.stream(200e9, energy=make.energy(10.0)), claim="measured: bandwidth <= peak")
     assert (row["what"], row["size"], row["rate_display"]) == ("copy of 100 MB", None, "200 GB/s")
     assert (row["efficiency"], row["ratio"]) == pytest.approx((0.78125, 0.78125))
-    assert (row["best_display"], row["predicted_display"], row["ratio_display"]) == ("1 ms", "781.3 us", "0.781")
+    assert (row["best_display"], row["predicted_display"], row["ratio_display"]) == ("1 ms", "781.3 µs", "0.781")
     assert (row["power_w"], row["idle_w"], row["per_w_display"]) == (10.0, 5.0, "—")
 
 

@@ -33,7 +33,7 @@ given:
 claims:
   - {figure: peak OLD, expect: 16.38 TOP/s}
   - {figure: peak NEW, expect: 20 TOP/s}
-  - {figure: latency OLD, expect: 1.00 us}
+  - {figure: latency OLD, expect: 1.00 µs}
   - {latency: OLD < NEW}
 """
 
@@ -121,16 +121,16 @@ def test_each_figure_stands_as_printed_replayed_and_sourced(replayed):
     assert list(figures) == ["peak OLD", "latency OLD", "OLD < NEW"]
     assert (peak.kind, peak.printed, peak.replayed, peak.sourced) == ("figure", *("16.38 TOP/s",) * 3)
     assert (peak.factor_text, peak.outcome, peak.file, peak.line) == ("1", "pass", "golden/old.yaml", 25)
-    assert (latency.printed, latency.replayed, latency.sourced) == ("1.00 us", "1.388 us", "1.024 us")
+    assert (latency.printed, latency.replayed, latency.sourced) == ("1.00 µs", "1.388 µs", "1.024 µs")
     assert (latency.factor_text, latency.outcome) == ("1.355", "fail")
-    assert (order.kind, order.printed, order.sourced) == ("latency", "OLD < NEW", "NEW 1.024 us < OLD 1.024 us")
-    assert (order.replayed, order.factor_text) == ("OLD 1.388 us (launch), NEW 1.097 us (launch)", None)
+    assert (order.kind, order.printed, order.sourced) == ("latency", "OLD < NEW", "NEW 1.024 µs < OLD 1.024 µs")
+    assert (order.replayed, order.factor_text) == ("OLD 1.388 µs (launch), NEW 1.097 µs (launch)", None)
     # the order is a figure of both
     assert [one.what for one in found["NEW"].figures] == ["peak NEW", "OLD < NEW"]
 
 
 def test_what_cannot_be_assumed_is_a_row_with_the_reason(replayed):
-    text = LOG.replace("compute: int8\n", "compute: fp64\n").replace("{figure: latency OLD, expect: 1.00 us}", "")
+    text = LOG.replace("compute: int8\n", "compute: fp64\n").replace("{figure: latency OLD, expect: 1.00 µs}", "")
     (row,) = replayed(text.replace("  - \n", ""))["NEW"].assumptions
     assert (row.what, row.sourced, row.parts) == ("peak", None, [])
     assert "fp64" in row.assumed
@@ -142,14 +142,14 @@ def test_a_file_whose_device_is_gone_has_no_replays(replayed):
 
 def test_a_figure_that_does_not_follow_names_its_document_its_place_and_the_reason(acme):
     listed = (
-        "underived:\n  - {printed: 9 us, where: p. 7, why: no rule}\n  - {printed: 8 us, source: log, why: chosen}\n"
+        "underived:\n  - {printed: 9 µs, where: p. 7, why: no rule}\n  - {printed: 8 µs, source: log, why: chosen}\n"
     )
     acme.write("golden/old.yaml", LOG + listed)
     (golden,) = acme.suite().goldens()
     first, second = underived(golden)
     assert (first.group, first.printed, first.document, first.where, first.why) == (
         "An old log",
-        "9 us",
+        "9 µs",
         "An old log",
         "p. 7",
         "no rule",

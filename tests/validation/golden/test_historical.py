@@ -111,7 +111,7 @@ def slowed(ops, moved):
 
 
 def test_both_terms_of_a_small_kernel_are_slowed_but_not_its_launch():
-    # 1 Mop / 1 TOP/s = 1 us, 1 MB / 100 GB/s = 10 us: 10 × max + 1 us
+    # 1 Mop / 1 TOP/s = 1 µs, 1 MB / 100 GB/s = 10 µs: 10 × max + 1 µs
     _, estimate = slowed([1e6], [1e6])
     assert estimate.latency_s == pytest.approx(101e-6)
     assert estimate.compute_s.tolist() == pytest.approx([10e-6])

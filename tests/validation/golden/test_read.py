@@ -247,7 +247,7 @@ def test_every_problem_of_a_file_comes_at_once_with_its_line(refused):
         ("latency: acme/x1 < acme/x1, compute: int8", "want devices with '<' between them, each once"),
         ("latency: acme/x1 < acme/x2, compute: int9", "compute: unknown precision 'int9'"),
         ("latency: acme/x1 < acme/x2, compute: int8, storage: int9", "storage: unknown precision 'int9'"),
-        ("latency: acme/x1 < acme/x2, compute: int8, expect: 1.00 us", "takes no expectation here; remove 'expect'"),
+        ("latency: acme/x1 < acme/x2, compute: int8, expect: 1.00 µs", "takes no expectation here; remove 'expect'"),
         ("latency: acme/x1, compute: int8", "a latency claim needs 'expect'"),
         ("latency: acme/x1 < acme/x2, compute: int8, refuted: 1", "refuted: want true or false"),
         ("intensity: int9, expect: 1.00 op/B", "unknown precision 'int9'"),
@@ -386,9 +386,9 @@ GIVEN = "given: {OLD: {hardware: acme/x1, unit: mac_array}}\n"
 @pytest.mark.parametrize(
     ("below", "says"),
     [
-        ("underived: [{printed: 5 us, why: no rule}]\n", "'underived' is for replays; add 'given:', or remove it"),
-        (f"{GIVEN}underived:\n  - {{printed: 5 us, why: no rule, source: log}}\n", "unknown source 'log' (listed: "),
-        (f"{GIVEN}underived:\n  - {{printed: 5 us}}\n", "underived.0.why"),
+        ("underived: [{printed: 5 µs, why: no rule}]\n", "'underived' is for replays; add 'given:', or remove it"),
+        (f"{GIVEN}underived:\n  - {{printed: 5 µs, why: no rule, source: log}}\n", "unknown source 'log' (listed: "),
+        (f"{GIVEN}underived:\n  - {{printed: 5 µs}}\n", "underived.0.why"),
     ],
 )
 def test_figures_that_do_not_follow_belong_to_a_replay_and_have_a_reason(refused, below, says):

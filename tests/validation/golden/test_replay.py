@@ -97,7 +97,7 @@ def test_every_printed_figure_comes_out_under_its_assumptions(log, file):
             {"figure-peak-GPU", "figure-efficiency-GPU", "figure-tops_per_w-GPU", "figure-unattained-GPU",
              "figure-compute_time-GPU", "figure-slowdown-GPU"},
         ),
-        # 8 658 944 B / 204.8 GB/s = 42.3 us instead of 67.6: the TPU overtakes the GPU
+        # 8 658 944 B / 204.8 GB/s = 42.3 µs instead of 67.6: the TPU overtakes the GPU
         (
             "memories.lpddr5.bandwidth: [128 GB/s",
             "memories.lpddr5.bandwidth: [204.8 GB/s",
@@ -129,7 +129,7 @@ def test_every_printed_figure_comes_out_under_its_assumptions(log, file):
         ("1, bandwidth_share: 8/16,", "1, bandwidth_share: 16/16,", {"figure-latency-GPU-before"}),
         ("peak: [33.8 TOP/s, log", "peak: [33.9 TOP/s, log", {
             "figure-peak-KPU", "figure-compute_time-KPU", "figure-tops_per_w-KPU", "figure-slowdown-KPU"}),
-        # 10.7 instead of 10 us a kernel
+        # 10.7 instead of 10 µs a kernel
         ("launch_overhead: [10 us, log, 2 kernels of 10 us between 42.28",
          "launch_overhead: [10.7 us, log, 2 kernels of 10 us between 42.28",
          {"figure-latency-GPU", "figure-throughput-GPU", "figure-efficiency-GPU"}),
@@ -183,7 +183,7 @@ def test_without_the_factor_on_small_kernels_the_tpu_overtakes_all(log):
     begin, end = text.index("      small_kernels:"), text.index("    why:\n      peak: half")
     log.write(RESNET, text[:begin] + text[end:])
     verdicts = log.outcomes(RESNET)
-    # max(ops / peak, bytes / bandwidth) + 68 × 64 ns = 99.90 + 4.35 us
+    # max(ops / peak, bytes / bandwidth) + 68 × 64 ns = 99.90 + 4.35 µs
     assert verdicts["figure-latency-TPU-by-edition"].obtained.value == pytest.approx(104.26e-6, rel=1e-4)
     assert {"latency-GPU-lt-KPU-lt-TPU-lt-CPU", "figure-energy-KPU-lt-GPU-lt-TPU-lt-CPU"} <= red(verdicts)
 
@@ -307,7 +307,7 @@ given:
       units.mac_array.clock: [500 MHz, log, table 2]
 claims:
   - {figure: peak OLD, expect: 16.38 TOP/s}
-  - {figure: latency OLD, expect: 1.017 us}
+  - {figure: latency OLD, expect: 1.017 µs}
 """
 
 
@@ -324,7 +324,7 @@ def replayed(acme):
 
 
 def test_a_replay_starts_from_the_documented_device(replayed):
-    # half the clock: 8 × 2 × 1024 × 2 × 0.5 GHz; 4416 B / 256 GB/s + 1 us
+    # half the clock: 8 × 2 × 1024 × 2 × 0.5 GHz; 4416 B / 256 GB/s + 1 µs
     assert {verdict.outcome for verdict in replayed().values()} == {"pass"}
 
 
@@ -391,12 +391,12 @@ def test_a_precision_that_does_not_exist_is_named(acme, key):
 
 def test_a_figure_per_watt_needs_a_power(acme, replayed):
     acme.edit("specs/hardware/acme/k1.yaml", "tdp: [20 W, brief, p. 1]\n", "")
-    verdicts = replayed("{figure: latency OLD, expect: 1.017 us}", "{figure: tops_per_w OLD, expect: 1.00 TOP/s/W}")
+    verdicts = replayed("{figure: latency OLD, expect: 1.017 µs}", "{figure: tops_per_w OLD, expect: 1.00 TOP/s/W}")
     assert "has no tdp" in verdicts["figure-tops_per_w-OLD"].reason
 
 
 def test_an_order_of_labels_names_only_labels(replayed):
-    verdicts = replayed("{figure: latency OLD, expect: 1.017 us}", "{latency: OLD < acme/k1}")
+    verdicts = replayed("{figure: latency OLD, expect: 1.017 µs}", "{latency: OLD < acme/k1}")
     assert "unknown label 'acme/k1' (given: OLD)" in next(
         verdict.reason for verdict in verdicts.values() if verdict.reason
     )
@@ -404,7 +404,7 @@ def test_an_order_of_labels_names_only_labels(replayed):
 
 def test_figures_are_shown_in_the_unit_that_they_were_printed_in(replayed):
     claim = "{figure: throughput OLD, expect: 900000 inferences/s}"
-    verdicts = replayed("{figure: latency OLD, expect: 1.017 us}", claim)
+    verdicts = replayed("{figure: latency OLD, expect: 1.017 µs}", claim)
     verdict = verdicts["figure-throughput-OLD"]
     assert verdict.outcome == "fail"
     assert verdict.expected_display.rpartition(" ")[2] == verdict.obtained.shown().rpartition(" ")[2] == "inferences/s"
@@ -433,8 +433,8 @@ given:
     facts: {tdp: [10 W, log, table 2]}
     formula: COUNTED
 claims:
-  - {figure: latency OLD, expect: 1.048 us}
-  - {figure: energy OLD, expect: 11.13 uJ}
+  - {figure: latency OLD, expect: 1.048 µs}
+  - {figure: energy OLD, expect: 11.13 µJ}
   - {figure: power OLD, expect: 10.62 W}
   - {figure: attained OLD, expect: 500 GOP/s}
   - {figure: tops_per_w_attained OLD, expect: 25.0 GOP/s/W}
@@ -457,8 +457,8 @@ def energy(acme):
 
 
 def test_energy_is_counted_by_op_by_byte_and_by_time(energy):
-    # 2 · 64³ = 524 288 op, 3 · 64² = 12 288 B / 256 GB/s + 1 us = 1.048 us;
-    # 0.524 uJ + 0.123 uJ + 50 % × 20 W × 1.048 us = 11.13 uJ
+    # 2 · 64³ = 524 288 op, 3 · 64² = 12 288 B / 256 GB/s + 1 µs = 1.048 µs;
+    # 0.524 µJ + 0.123 µJ + 50 % × 20 W × 1.048 µs = 11.13 µJ
     assert red(energy()) == set()
 
 
@@ -506,14 +506,14 @@ def test_an_energy_needs_a_formula_and_a_power(acme, energy):
         "{figure: OLD}",
         "{figure: energy OLD NEW, expect: 1 J}",
         "{figure: energy OLD < NEW, expect: 1 J}",
-        "{figure: energy OLD, expect: 11.13 uJ, refuted: true}",
+        "{figure: energy OLD, expect: 11.13 µJ, refuted: true}",
         "{figure: energy OLD < NEW, refuted: maybe}",
         "{figure: energy OLD, expect: 11.13 W}",
     ],
 )
 def test_an_order_or_figure_that_means_nothing_is_refused(energy, claim):
     with pytest.raises(InputError):
-        energy("{figure: latency OLD, expect: 1.048 us}", claim)
+        energy("{figure: latency OLD, expect: 1.048 µs}", claim)
 
 
 # ---- layouts
@@ -629,4 +629,4 @@ def test_a_ratio_is_of_the_first_label_over_the_second(log):
     claims = {claim.subject: claim for claim in suite.read(log.root / LOG).claims}
     obtained = judge(claims["latency CPU / TPU"], "", suite).obtained
     assert obtained.value == pytest.approx(169.12 / 67.78, rel=1e-3)
-    assert obtained.formula == "169.1 us / 67.78 us"
+    assert obtained.formula == "169.1 µs / 67.78 µs"

@@ -30,9 +30,9 @@ def test_a_prediction_is_the_bytes_over_the_bandwidth(tiny, write_layer):
     write_layer(tiny, [1024, 1024])
     (one,) = watched(*asking(tiny, "layer int8 b1 @ acme/x1")[:1])
     assert one.head == pytest.approx(1_051_648 / 102.4e9, rel=1e-12)
-    assert (one.head_display, one.base, one.base_display, one.ratio) == ("10.27 us", None, None, None)
+    assert (one.head_display, one.base, one.base_display, one.ratio) == ("10.27 µs", None, None, None)
     assert one.attained == pytest.approx(one.intensity * 102.4e9)  # it waits for memory
-    assert (one.text, one.has_moved) == ("watched: layer int8 b1 @ acme/x1 10.27 us", False)
+    assert (one.text, one.has_moved) == ("watched: layer int8 b1 @ acme/x1 10.27 µs", False)
 
 
 @pytest.mark.parametrize(("at", "mode"), [("", None), ("@low", "low")])
@@ -62,7 +62,7 @@ def test_the_base_is_predicted_from_its_own_specs_and_tables(tiny, git, write_la
         (one,) = watched(head, base)
         assert one.base == pytest.approx(1_051_648 / 102.4e9, rel=1e-12)
         assert one.ratio == pytest.approx(0.5, rel=1e-12)
-        assert one.text == "watched: layer int8 b1 @ acme/x1 10.27 us → 5.135 us, ×0.5"
+        assert one.text == "watched: layer int8 b1 @ acme/x1 10.27 µs → 5.135 µs, ×0.5"
         # twice as wide, twice the outputs: 2 × 1024² + 2048 + 1024 + 2048 = 2 102 272 B, at twice the rate
         write_layer(tiny, [1024, 2048])
         (one,) = watched(asking(tiny, "layer int8 b1 @ acme/x1")[0], base)

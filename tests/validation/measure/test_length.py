@@ -8,7 +8,7 @@ from rooflint_measure.stopwatches.length import LONGEST_S, SampleLength, shortes
 
 
 def test_the_shortest_sample_takes_a_thousand_times_as_long_as_reading_the_clock():
-    # 50 ns from one reading to the next × 1000 = 50 us
+    # 50 ns from one reading to the next × 1000 = 50 µs
     assert shortest_s(count(0, 50).__next__) == pytest.approx(50e-6, rel=1e-12)
 
 

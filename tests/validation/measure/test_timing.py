@@ -95,7 +95,7 @@ def test_a_slow_call_ends_at_the_limit_but_not_before_the_least():
 
 
 class SharedCore(HostClock):
-    """A call takes 20 us; a sample of more than `slice_s` loses the core, and gets it back 10 ms later."""
+    """A call takes 20 µs; a sample of more than `slice_s` loses the core, and gets it back 10 ms later."""
 
     def __init__(self, slice_s):
         self.slice_s, self.switches = slice_s, 0
@@ -115,7 +115,7 @@ def taken(monkeypatch, clock, plan=None, switches=True):
 
 
 def test_on_a_shared_core_samples_are_halved_until_they_fit_into_a_slice(monkeypatch):
-    # 20 ms, 10, 5, 2.5: below 3 ms; 2.5 ms / 20 us = 125 calls; 25 samples × 20 ms / 2.5 ms = 200
+    # 20 ms, 10, 5, 2.5: below 3 ms; 2.5 ms / 20 µs = 125 calls; 25 samples × 20 ms / 2.5 ms = 200
     samples = taken(monkeypatch, SharedCore(3e-3))
     assert (samples.sample_s, samples.calls, len(samples.seconds)) == (0.0025, 125, 200)
     assert set(samples.preempted) == {0}
@@ -123,7 +123,7 @@ def test_on_a_shared_core_samples_are_halved_until_they_fit_into_a_slice(monkeyp
 
 
 def test_samples_are_not_shorter_than_the_clock_can_tell_and_say_that_they_were_disturbed(monkeypatch):
-    # half of 156 us would be below 100 us: 8 calls of 20 us, which are still longer than the slice
+    # half of 156 µs would be below 100 µs: 8 calls of 20 µs, which are still longer than the slice
     samples = taken(monkeypatch, SharedCore(30e-6))
     assert (samples.sample_s, samples.calls) == (0.02 / 128, 8)
     assert len(samples.seconds) == 25 * timing.MOST_TIMES

@@ -14,7 +14,7 @@ tdp: [300 W, wp, p]
 powers: {idle: [20 W, wp, p]}
 parts: {gcd: [2, wp, p]}
 clocks: {base: [900 MHz, wp, p]}
-launch_overhead: [5 us, wp, p]
+launch_overhead: [5 µs, wp, p]
 units:
   core:
     group: SM

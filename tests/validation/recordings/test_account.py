@@ -117,7 +117,7 @@ def test_each_kind_has_a_table_and_columns_without_a_value_are_left_out(k1, make
         # the median of four samples is 1.06 of the best
         "Busy-waits": (
             ("wanted", "waited", "reported", "bias"),
-            (("20 us", "20 us", "22.26 us", "5 %"), ("1 ms", "—", "1.06 ms", "—")),
+            (("20 µs", "20 µs", "22.26 µs", "5 %"), ("1 ms", "—", "1.06 ms", "—")),
         ),
         "Matrix products": (
             ("precision", "library", "m×n×k", "rate", "spread", "of peak"),

@@ -125,12 +125,12 @@ def row(make):
 
 
 def test_a_product_waits_for_its_bytes_or_computes(k1, row, make):
-    # 3 × 1024² elements × 4 B = 12.58 MB in 49.15 us; 2 × 1024³ op in 3.495 ms
+    # 3 × 1024² elements × 4 B = 12.58 MB in 49.15 µs; 2 × 1024³ op in 3.495 ms
     found = bounds(row(make.gemm(1e9, "fp32", (1024, 1024, 1024))), k1, of_subject)
     assert (found.bound, found.allowances, found.unit) == ("compute", (), "vector")
     assert found.roofline_s == found.floor_s == pytest.approx(2 * 1024**3 / 614.4e9)
     assert [ladder.result for ladder in found.binding] == pytest.approx([614.4e9])
-    # one row: 2 × 4096² op in 54.6 us; (4096² + 2 × 4096) × 4 B in 262.3 us, of which 4 MiB may be cached
+    # one row: 2 × 4096² op in 54.6 µs; (4096² + 2 × 4096) × 4 B in 262.3 µs, of which 4 MiB may be cached
     found = bounds(row(make.gemm(1e9, "fp32", (1, 4096, 4096))), k1, of_subject)
     moved = 4 * (4096**2 + 2 * 4096)
     assert found.bound == "memory"

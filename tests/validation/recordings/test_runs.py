@@ -182,7 +182,7 @@ def results(stand_in):
 def test_waits_are_named_in_microseconds_and_have_half_of_the_time(results, monkeypatch):
     monkeypatch.setattr(timing, "measured_wait", lambda seconds, observer, plan: (seconds, observer, plan))
     runs.waits(runs.Request(seconds=8), (1e-5, 2.5e-3), results)
-    assert results.names == ["wait 10 us", "wait 2500 us"]
+    assert results.names == ["wait 10 µs", "wait 2500 µs"]
     assert results.measurements == [(s, results.observer, gemm.plan_of(4)) for s in (1e-5, 2.5e-3)]
 
 

@@ -410,7 +410,7 @@ T4_FIRST = "latency-nvidia/t4-lt-acme/x1-in-int8"
 
 
 def test_an_order_names_the_line_and_the_value_that_settle_it(tiny, message):
-    # 2 164 736 B: 6.8 us at 320 GB/s of a T4, 21.1 us at 102.4 GB/s; at 1024 GB/s 2.1 us, so that the X1 is ahead
+    # 2 164 736 B: 6.8 µs at 320 GB/s of a T4, 21.1 µs at 102.4 GB/s; at 1024 GB/s 2.1 µs, so that the X1 is ahead
     tiny.write("golden/order.yaml", ORDER % "nvidia/t4 < acme/x1")
     line = tiny.edit(SPEC, "pin_rate: [6.4 Gbit/s", "pin_rate: [64 Gbit/s")
     verdicts, _ = message()

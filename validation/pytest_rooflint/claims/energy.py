@@ -51,7 +51,7 @@ _SHAPES = {
 _ACCESS = _Shape(units.JOULES_PER_BYTE, "pJ/bit", 8e-12)
 _EVENT = _Shape(units.JOULES, "pJ", 1e-12)
 _SHARE = _Shape(units.DIMENSIONLESS, "of TDP", 1)
-_LAUNCH = _Shape(units.SECONDS, "us", 1e-6)
+_LAUNCH = _Shape(units.SECONDS, "µs", 1e-6)
 _OF_PROCESSORS = {"event": _EVENT, "idle": _SHARE, "launch": _LAUNCH}
 
 

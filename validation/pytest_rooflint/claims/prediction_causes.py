@@ -197,7 +197,7 @@ def _typical(worst: Sequence[HeldOut], term: str, *, slow: bool) -> HeldOut:
 
 
 def sentence(one: HeldOut) -> str:
-    """`m 16, n 4096, k 4096 on nvidia/l40s: measured 12.1 us, predicted 20.2 us, of which memory 15 us`."""
+    """`m 16, n 4096, k 4096 on nvidia/l40s: measured 12.1 µs, predicted 20.2 µs, of which memory 15 µs`."""
     terms = {name: seconds.item() for name, seconds in one.terms_s().items()}
     first = max(terms, key=lambda name: terms[name])
     measured, predicted, of_it = (

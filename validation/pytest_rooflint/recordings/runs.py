@@ -189,7 +189,7 @@ def waits(request: Request, wanted_s: Iterable[float], results: Results) -> None
     results.expected += len(lengths)
     for seconds in lengths:
         results.add(
-            f"wait {seconds * 1e6:g} us", partial(timing.measured_wait, seconds, observer=results.observer, plan=plan)
+            f"wait {seconds * 1e6:g} µs", partial(timing.measured_wait, seconds, observer=results.observer, plan=plan)
         )
 
 
