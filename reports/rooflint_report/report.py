@@ -8,6 +8,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -27,7 +28,7 @@ from rooflint_report.packing import data_block, folded
 from rooflint_report.post import MARK
 from rooflint_report.post import SCHEMA as POST_SCHEMA
 from rooflint_report.sections import SECTIONS, coverage, failures, mutation, section
-from rooflint_report.sections.section import Page, counted, grouped
+from rooflint_report.sections.section import Page, Section, counted, grouped
 
 app = typer.Typer(add_completion=False)
 
@@ -175,9 +176,18 @@ def _complaint(evidence: Evidence) -> str:
 def render_html(evidence: Evidence | Mapping[str, Any]) -> str:
     """The whole report as one self-contained HTML document; evidence as loaded, or as JSON data."""
     page = Page.of(Evidence.model_validate(evidence))
-    views = [(one, one.view(page)) for one in SECTIONS]
-    sections = [pair for pair in views if pair[1] is not None]
+    sections = [(one, view) for one in in_order(page.evidence) if (view := one.view(page)) is not None]
     return folded(stripped(_render(environment(), "page.html.j2", page, sections=sections, script=script(*SCRIPTS))))
+
+
+def in_order(evidence: Evidence) -> list[Section]:
+    """Sections as they are read; without a base nothing moved, and what is watched stands beside other predictions."""
+    if evidence.delta or evidence.claim_changes:
+        return [*SECTIONS]
+    rest = [one for one in SECTIONS if one.name != "moved"]
+    watched = [replace(one, title="Watched") for one in SECTIONS if one.name == "moved"]
+    place = next(number for number, one in enumerate(rest) if one.name == "power")
+    return [*rest[:place], *watched, *rest[place:]]
 
 
 def stripped(text: str) -> str:

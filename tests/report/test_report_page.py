@@ -13,6 +13,8 @@ from tests.report.pages import render_html
 from tests.report.test_comment import CLAIM, SPEC, cause, claim_changes
 
 from rooflint_report import report
+from rooflint_report.evidence import Evidence
+from rooflint_report.report import in_order
 from rooflint_report.sections import SECTIONS
 
 VOID = {"meta", "link", "br", "input", "hr", "img"}
@@ -212,9 +214,20 @@ def test_a_red_card_says_all_that_the_red_test_said(evidence):
 def test_red_comes_before_everything_else(evidence):
     page = render_html(evidence)
     sections = re.findall(r'<section id="(\w+)"', page)
-    assert sections[:4] == ["failures", "moved", "unsettled", "claims"]
+    assert sections[:3] == ["failures", "unsettled", "claims"]
     assert sections[-1] == "legend"
-    assert sections == [section.name for section in SECTIONS if section.name in sections]
+    expected = in_order(Evidence.model_validate(evidence))
+    assert sections == [section.name for section in expected if section.name in sections]
+
+
+def test_what_moved_comes_after_failures_where_there_is_a_base_and_late_where_there_is_none(evidence):
+    run = Evidence.model_validate(evidence)
+    compared = run.model_copy(update={"delta": object()})
+    assert [one.name for one in in_order(compared)] == [one.name for one in SECTIONS]
+    assert [one.title for one in in_order(compared)][:2] == ["Failures", "Moved"]
+    titles = [one.title for one in in_order(run)]
+    assert titles.index("Watched") + 1 == titles.index("Power")
+    assert "Moved" not in titles
 
 
 def test_the_farthest_red_comes_first(evidence):

@@ -60,7 +60,7 @@ def _row(verdict: Verdict, page: Page, card: str, failing: Verdict | None) -> di
     return {
         "outcome": verdict.outcome,
         "claim": claimed(verdict),
-        "device": verdict.hardware or "",
+        "device": verdict.hardware or verdict.architecture or "",
         "sheet": page.devices.get(verdict.hardware or "", ""),
         "card": card,
         "kind": verdict.kind,

@@ -37,6 +37,13 @@ def test_every_claim_has_a_row_and_the_worst_come_first(shown, evidence):
     assert {f"pytest {row['file']}{row['rerun']}" for row in rows(found)} == {v["rerun"] for v in evidence["verdicts"]}
 
 
+def test_a_claim_about_an_architecture_names_it_in_the_column_of_devices(shown):
+    found = shown({"hardware": None, "architecture": "amd/cdna3", "headline": "sparsity matrix_core of amd/cdna3"})
+    assert ("amd/cdna3", "sparsity matrix_core", "") in [
+        (row["device"], row["claim"], row["sheet"]) for row in rows(found)
+    ]
+
+
 def test_the_tools_offer_what_occurs_with_its_count(shown, evidence):
     found = shown({"tolerance": {"kind": "stated", "text": "±9 %", "why": "rounded", "loose": True}})
     assert dict(found.outcomes)["fail"] == sum(v["outcome"] == "fail" for v in evidence["verdicts"])

@@ -71,7 +71,7 @@ def section(record):
 
 def test_a_run_that_nobody_held_against_anything_says_so(green):
     words, _ = section(green)
-    assert words.startswith("What moved Not run: this evidence was not compared with an earlier state.")
+    assert words.startswith("Watched predictions This run was not compared with a base.")
     assert "rooflint check --against REVISION" in words
     assert "moved" not in render_summary(green)
 

@@ -23,7 +23,7 @@ STATUSES: dict[Status, str] = {
     "wrong": "no variant of the device has that figure",
     "unsupported": "the spec of the device has no rate in that precision",
     "ambiguous": "right for one variant of the device, and the name does not tell which",
-    "disputed": "printed by the vendor, but the facts give another figure",
+    "disputed": "a vendor or a driver gives this figure, but the facts of the device give another",
     "rounded": "right in two significant digits",
     "unknown device": "no spec with that name",
     "not checked": "nothing to compare it with",

@@ -328,9 +328,11 @@ class Auditor:
         figure = found[device]
         finding = finding_of(one, file, best, figure)
         if figure.dispute:
-            return replace(finding, status="disputed", note=f"{figure.printed} prints it: {figure.dispute}")
+            return replace(
+                finding, status="disputed", note=f"{figure.printed} prints it, but the facts differ: {figure.dispute}"
+            )
         if against := self._against(one.asked, figure):
-            note = f"{against.printed} prints {against.shown()}: {against.dispute}"
+            note = f"the facts give it, but {against.printed} prints {against.shown()}: {against.dispute}"
             return replace(finding, status="disputed", note=note)
         others = sorted(self._others(one.asked, found, unsettled), key=lambda other: -other.value)
         if any(other.value > figure.value * (1 + COARSE) for other in others):  # a plain name is the largest variant
@@ -362,7 +364,7 @@ class Auditor:
             explanation = Explanation("another device", text, figure.value, 1.0, figure)
             return replace(finding, status="wrong", explanations=(explanation,))
         if installed := _less_the_drivers_share(one, fitting.values()):
-            note = f"{installed.shown()} are installed; a driver reports what it leaves to programs"
+            note = f"{installed.shown()} are installed; a driver reports less, because it keeps a part"
             return replace(finding_of(one, file, best, installed), status="disputed", note=note)
         rounded = [figure for figures in fitting.values() for figure in figures if one.number.is_rounded(figure.value)]
         if rounded:
