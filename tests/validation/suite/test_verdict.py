@@ -247,3 +247,17 @@ def test_the_command_is_relative_to_where_the_run_was_started(acme, halved):
 def test_verdicts_are_counted_by_outcome(halved):
     assert tally([]) == "no claims"
     assert tally([halved, replace(halved, outcome="pass"), halved]) == "2 fail, 1 pass"
+
+
+@pytest.mark.parametrize(
+    ("claim", "workload", "headline"),
+    [
+        ("intensity: int8, expect: 5.123 op/B", "{mlp: [64, 64], batch: 2}", "intensity int8 of mlp 64 × 64"),
+        ("flops: macs, expect: 1.814 GMAC", "torchvision/resnet18", "flops macs of torchvision/resnet18"),
+        ("flops: macs, expect: 1.814 GMAC", "{network: torchvision/resnet18}", "flops macs of torchvision/resnet18"),
+        ("bound: nvidia/t4, is: memory, compute: int8", "{mlp: [64, 64]}", "bound of nvidia/t4 on mlp 64 × 64"),
+    ],
+)
+def test_a_claim_about_a_workload_names_it(claims, claim, workload, headline):
+    (verdict,) = claims(claim, head=f"workload: {workload}\n")
+    assert verdict.headline == headline
