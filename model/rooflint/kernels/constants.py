@@ -6,6 +6,7 @@ constants_file(registry).without("ada")       as they were fitted without measur
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, NamedTuple
@@ -316,7 +317,7 @@ class ConstantsFile:
     files: Mapping[str, SpecFile]
     """By name."""
 
-    @property
+    @cached_property
     def constants(self) -> Constants:
         """The values."""
         return Constants(
@@ -380,7 +381,10 @@ class ConstantsFile:
 
 def constants_file(registry: Registry) -> ConstantsFile:
     """Each file of the first root that has it. Raises InputError, or RooflintError where no root has one."""
-    return ConstantsFile({name: read(*found(registry, name)) for name in FILES})
+    if "constants" not in registry.others:
+        registry.others["constants"] = ConstantsFile({name: read(*found(registry, name)) for name in FILES})
+    file: ConstantsFile = registry.others["constants"]
+    return file
 
 
 def found(registry: Registry, name: str) -> tuple[Path, str | None]:

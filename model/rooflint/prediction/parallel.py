@@ -19,7 +19,6 @@ from rooflint.hardware.registry import Registry
 from rooflint.hardware.system import System
 from rooflint.kernels.chip import IN_SWITCH, Link
 from rooflint.kernels.collectives import Messages, bound_s, ring_bytes, seconds
-from rooflint.kernels.constants import constants_file
 from rooflint.prediction.predict import Prediction, Setting, predict
 from rooflint.workloads.configuration import Transformer
 from rooflint.workloads.parallelism import Exchange, Parallelism, exchanges, hop, shard, stage
@@ -312,7 +311,7 @@ class Split:
     def _each(self, one: Exchange, link: Link, found: Prediction) -> float:
         """One collective: what must be sent at full bandwidth and a launch, or its calibrated time. [s]"""
         if found.silicon:
-            own = constants_file(self.energies.coefficients.registry).constants
+            own = self.energies.silicon
             return float(np.sum(seconds(one.kind, message_bytes(one, self.setting), one.members, link, own)))
         return (
             float(np.sum(bound_s(one.kind, message_bytes(one, self.setting), one.members, link)))

@@ -4,6 +4,7 @@ import datetime
 import json
 import math
 import re
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +15,8 @@ from pytest_rooflint.evidence.verdicts import record
 from pytest_rooflint.golden import kinds
 from pytest_rooflint.golden.expect import parse_expectation
 from pytest_rooflint.golden.kinds import Claim, ClaimSource, Kind, Obtained, Xfail
-from pytest_rooflint.suite.judge import is_known_wrong, judge
+from pytest_rooflint.suite.judge import Trial, is_known_wrong, judge
+from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Verdict
 from rooflint.base.units import BYTES_PER_S, OPS_PER_S, WATTS
 from rooflint_report.evidence import as_json
@@ -472,3 +474,28 @@ def test_a_repair_that_leaves_an_order_failing_is_not_its_cause(tiny, message):
     order = " ".join(verdicts["latency-acme/x1-lt-nvidia/t4-in-int8"].split())
     assert "acme/x1 takes" in order
     assert "write " not in order
+
+
+def test_what_a_search_for_causes_judged_is_not_judged_again(acme):
+    # an eighth of INT8 fails; whether its repair breaks the bandwidth, which comes later, must be known by then
+    acme.write(
+        "golden/k1.yaml",
+        "hardware: acme/k1\nsource: {document: Acme data sheet, where: p. 1, grade: read}\nclaims:\n"
+        "  - {peak: mac_array int8, expect: 4.096 TOP/s, why: an eighth}\n  - {bandwidth: hbm, expect: 256 GB/s}\n",
+    )
+    suite = Suite.of([acme.root / "golden"], [acme.root / "specs"])
+    asked = Counter()
+
+    def noting(judged, claim, suite):
+        asked[claim.id] += 1
+        return judged(suite), {"claim": claim.id}
+
+    trial = Trial(suite, noting=noting)
+    found = {claim.id: trial.verdict(claim, f"x::{claim.id}") for claim in suite.claims()}
+    peak, bandwidth = found
+    assert found[peak][0].outcome == "fail"
+    assert any(cause.breaks is not None for cause in found[peak][0].causes)
+    assert found[bandwidth][0].outcome == "pass"
+    assert found[bandwidth][0].nodeid == f"x::{bandwidth}"
+    assert [noted for _, noted in found.values()] == [{"claim": peak}, {"claim": bandwidth}]
+    assert asked == {peak: 2, bandwidth: 1}  # the failing claim itself is one of those that its repair may fix

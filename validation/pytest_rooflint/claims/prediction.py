@@ -182,31 +182,43 @@ def obtain_network(claim: Claim, context: Context) -> Obtained:
     """Predictions of whole networks beside published rates. Raises RooflintError, InputError or ClaimError."""
     table = networks.find(claim.subject.split()[1], context.golden_roots)
     work = build(table.spec.workload, context.registry.roots)
-    bound = networks.bound_s(table, work, context.registry)
-    return _of_table(claim, table, bound, lambda by: networks.predicted_s(table, work, context.registry, by))
+    return _of_table(
+        claim,
+        table,
+        lambda: networks.bound_s(table, work, context.registry),
+        lambda by: networks.predicted_s(table, work, context.registry, by),
+    )
 
 
 def obtain_generation(claim: Claim, context: Context) -> Obtained:
     """Predictions of tokens that are written beside published rates. Raises RooflintError or InputError."""
     table = generations.find(claim.subject.split()[1], context.golden_roots)
-    bound = generations.bound_s(table, context.registry)
-    return _of_table(claim, table, bound, lambda by: generations.predicted_s(table, context.registry, by))
+    return _of_table(
+        claim,
+        table,
+        lambda: generations.bound_s(table, context.registry),
+        lambda by: generations.predicted_s(table, context.registry, by),
+    )
 
 
 def obtain_training(claim: Claim, context: Context) -> Obtained:
     """Steps of training beside published rates. Raises RooflintError or InputError."""
     table = trainings.find(claim.subject.split()[1], context.golden_roots)
-    bound = trainings.bound_s(table, context.registry)
-    return _of_table(claim, table, bound, lambda _: trainings.predicted_s(table, context.registry))
+    return _of_table(
+        claim,
+        table,
+        lambda: trainings.bound_s(table, context.registry),
+        lambda _: trainings.predicted_s(table, context.registry),
+    )
 
 
 Table = networks.NetworkTable | generations.GenerationTable | trainings.TrainingTable
 
 
-def _of_table(claim: Claim, table: Table, bound: Numbers, predict: Callable[[str], Numbers]) -> Obtained:
+def _of_table(claim: Claim, table: Table, bound: Callable[[], Numbers], predict: Callable[[str], Numbers]) -> Obtained:
     topic, slug, part = (*claim.subject.split(), "")[:3]
     if part == "bound":
-        return _within_bound(table, bound)
+        return _within_bound(table, bound())
     predicted = predict(SILICON)
     if part == "order":
         return _ordered(claim, table, predicted)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from pytest_rooflint.session import fold
 from pytest_rooflint.session.fold import Fold
 from pytest_rooflint.session.guard import Guard, has_ended, is_selected, rows
 from pytest_rooflint.session.spool import Spool
-from pytest_rooflint.suite.judge import Trial, judge
+from pytest_rooflint.suite.judge import Noted, Trial, unnoted
 from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Repair, Verdict
 from rooflint.base.errors import InputError, Problem, listed, shown
@@ -39,7 +39,7 @@ TRIAL = pytest.StashKey[Trial]()
 VERDICT = pytest.StashKey[Verdict]()
 COLLECTED = pytest.StashKey[list["ClaimItem | ProblemItem"]]()
 """Claims of the golden files that pytest collects, until all are collected."""
-ASKED = pytest.StashKey[dict[str, Any]]()
+ASKED = pytest.StashKey[Noted]()
 
 
 class FailedClaim(Exception):  # noqa: N818  # it is a verdict, not an error
@@ -116,14 +116,9 @@ class ClaimItem(pytest.Item):
 
     def runtest(self) -> None:
         """Judge the claim and report its outcome to pytest."""
-        suite = self.config.stash[SUITE]
-        excuses = not self.config.getoption("runxfail", default=False)
-        judged = partial(judge, self.claim, self.nodeid, excuses=excuses, trial=self.config.stash[TRIAL])
-        if self.config.getoption("--rooflint-store"):
-            verdict, self.stash[ASKED] = _first().noting(judged, self.claim, suite)
-        else:
-            verdict = judged(suite)
-        verdict = replace(verdict, options=suite.options, started_in=self.config.invocation_params.dir)
+        trial = self.config.stash[TRIAL]
+        verdict, self.stash[ASKED] = trial.verdict(self.claim, self.nodeid)
+        verdict = replace(verdict, options=trial.suite.options, started_in=self.config.invocation_params.dir)
         is_first = fold.first_of(self.config, map(str, verdict.unread), self.nodeid) == self.nodeid
         if not (is_first and verdict.is_at_fault):
             verdict = verdict.waiting
@@ -258,7 +253,9 @@ class Run:
         config.stash[SUITE] = self.suite
         config.stash[COLLECTED] = []
         config.stash[fold.UNREAD] = {}
-        config.stash[TRIAL] = Trial(self.suite, excuses=not config.getoption("runxfail", default=False), laws=True)
+        noting = _first().noting if config.getoption("--rooflint-store") else unnoted
+        excuses = not config.getoption("runxfail", default=False)
+        config.stash[TRIAL] = Trial(self.suite, excuses=excuses, laws=True, noting=noting)
 
     # ---- collection
 

@@ -3,9 +3,10 @@
 import datetime
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
+from typing import Any
 
 from pytest_rooflint.golden import kinds
 from pytest_rooflint.golden.expect import Expectation
@@ -267,6 +268,17 @@ MOST_TRIALS = 100
 """Maximum number of different repairs that one run tries."""
 
 
+Noted = Mapping[str, Any] | None
+"""What a claim asked for, as plain data; None where that is not noted."""
+Noting = Callable[[Callable[[Context], Verdict], Claim, Suite], tuple[Verdict, Noted]]
+"""Judges a claim of a suite in a context that notes what it asks for."""
+
+
+def unnoted(judged: Callable[[Context], Verdict], _: Claim, suite: Suite) -> tuple[Verdict, Noted]:
+    """The verdict on a claim, and nothing noted."""
+    return judged(suite), None
+
+
 @dataclass(frozen=True)
 class Trial:
     """Tries repairs on a suite: every claim is judged again with one fact of a spec changed."""
@@ -276,9 +288,28 @@ class Trial:
     """Whether known disagreements are excused."""
     laws: bool = False
     """Whether failing claims about all devices are judged again with the best repairs, which takes seconds."""
+    noting: Noting = unnoted
+    """How claims are judged as the suite is."""
     _outcomes: dict[str, bool] = field(default_factory=dict, repr=False)
+    """Whether claims fail as the suite is."""
+    _passed: dict[str, tuple[Verdict, Noted]] = field(default_factory=dict, repr=False)
+    """Passing claims that were judged before their turn."""
     _effects: dict[tuple[Fact, float], tuple[list[str], int]] = field(default_factory=dict, repr=False)
     _figures: dict[str, Verdict] = field(default_factory=dict, repr=False)
+
+    def verdict(self, claim: Claim, nodeid: str) -> tuple[Verdict, Noted]:
+        """The verdict on a claim with its causes, and what the claim asked for.
+
+        A claim that passed when the search for causes needed its outcome is not judged again.
+        """
+        key = _key(claim)
+        if key in self._passed:
+            verdict, noted = self._passed.pop(key)
+            return replace(verdict, nodeid=nodeid), noted
+        judged = partial(judge, claim, nodeid, excuses=self.excuses, trial=self)
+        verdict, noted = self.noting(judged, claim, self.suite)
+        self._outcomes[key] = verdict.outcome == "fail"
+        return verdict, noted
 
     def ranked(self, causes: tuple[Cause, ...]) -> tuple[Cause, ...]:
         """The causes worth showing; first those whose repair fixes most claims and breaks none."""
@@ -352,13 +383,26 @@ class Trial:
         return [claim for claim in self.suite.claims() if kinds.kind(claim.kind).foreign and self._failed(claim)]
 
     def _failed(self, claim: Claim) -> bool:
-        key = f"{claim.file}::{claim.id}"
+        key = _key(claim)
         if key not in self._outcomes:
-            self._outcomes[key] = self._fails(claim, self.suite)
+            self._outcomes[key] = self._fails_as_it_is(claim, key)
         return self._outcomes[key]
+
+    def _fails_as_it_is(self, claim: Claim, key: str) -> bool:
+        try:
+            verdict, noted = self.noting(partial(brief, claim, excuses=self.excuses), claim, self.suite)
+        except Exception:  # a bug in a kind of claim, which the claim itself shows
+            return True
+        if verdict.outcome == "pass":
+            self._passed[key] = verdict, noted
+        return verdict.outcome == "fail"
 
     def _fails(self, claim: Claim, suite: Suite) -> bool:
         return outcome_of(claim, suite, excuses=self.excuses) == "fail"
+
+
+def _key(claim: Claim) -> str:
+    return f"{claim.file}::{claim.id}"
 
 
 def _name(claim: Claim) -> str:
