@@ -93,6 +93,7 @@ _BOUNDS = (
     (r"Input should be less than or equal to (\S+)", r"want \1 or less"),
     (r"Input should be a valid integer.*", "want a whole number"),
     (r"Input should be a valid number.*", "want a number"),
+    (r"Got unexpected extra argument\(?s?\)? \((.*)\)", r"unexpected words: \1"),
 )
 """What Typer says of a value, and how we do."""
 
@@ -110,8 +111,16 @@ def _sanitized_usage() -> Iterator[None]:
     try:
         yield
     except _UsageError as error:
-        error.message = _plain(sanitized(error.message))
+        several = _how_to_name_several(error)
+        error.message = _plain(sanitized(error.message)) + several
         raise
+
+
+def _how_to_name_several(error: Any) -> str:
+    """How several devices are named, where words are left over in a command that takes devices."""
+    takes = {option for one in error.ctx.command.params for option in one.opts} if error.ctx else ()
+    is_left_over = "unexpected extra argument" in error.message
+    return "; separate devices by commas: -d t4,l4" if is_left_over and "-d" in takes else ""
 
 
 class Program(TyperGroup):

@@ -132,6 +132,24 @@ def test_a_mistyped_command_is_told_what_is_near(run):
     assert "No such command 'peak'; did you mean peaks?" in done.err
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (
+            ("compare", "resnet18", "-d", "t4", "l4", "a10"),
+            "unexpected words: l4 a10; separate devices by commas: -d t4,l4",
+        ),
+        (("peaks", "t4", "l4"), "unexpected words: l4"),
+    ],
+)
+def test_words_that_are_left_over_are_told_with_the_way_to_name_several_devices(run, monkeypatch, words, told):
+    monkeypatch.setenv("COLUMNS", "120")
+    done = run(*words)
+    assert (done.status, done.out) == (2, "")
+    assert told in done.err
+    assert ("commas" in done.err) == ("commas" in told)
+
+
 @pytest.mark.filterwarnings("default::rooflint.base.errors.ExpandedNameWarning")
 def test_an_abbreviation_is_said_beside_the_output(run):
     done = run("peaks", "xavier", "-f", "csv")
