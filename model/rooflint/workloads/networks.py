@@ -280,8 +280,7 @@ class Network:
         if isinstance(self.configuration, Transformer):
             return self.configuration
         raise WorkloadError(
-            f"{self.name}: is no decoder or encoder alone, "
-            "which --generate, --train and --tp want; predict it without them"
+            f"{self.name}: --generate, --train and --tp need a single decoder or encoder; predict it without them"
         )
 
     def workload(self, batch: int = 1, new: int | None = None, past: int = 0) -> Workload:

@@ -96,5 +96,5 @@ def test_a_decoder_is_asked_for():
         network_named("t5-base").transformer  # noqa: B018
     assert (
         str(refused.value)
-        == "t5-base: is no decoder or encoder alone, which --generate, --train and --tp want; predict it without them"
+        == "t5-base: --generate, --train and --tp need a single decoder or encoder; predict it without them"
     )
