@@ -60,6 +60,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "pytest_rooflint.cli.mutate",
         "Mutation-test the specs: inject common errors, and count which claims catch them.",
     ),
+    "networks": ("rooflint.cli.networks", "List the networks that need no torch, with their parameters."),
     "peaks": (
         "rooflint.cli.hardware",
         "Derive the peaks and bandwidths of a device from its facts, with sources.",

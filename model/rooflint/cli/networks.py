@@ -1,11 +1,12 @@
-"""`rooflint analyze`, `compare`, `models` and `sweep`: networks on devices.
+"""`rooflint analyze`, `compare`, `models` and `sweep`: networks on devices; `rooflint networks` lists networks.
 
 What only one of them needs is imported when it runs.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -16,13 +17,17 @@ from rooflint.answers.insights import METRICS
 from rooflint.api import predictions as api
 from rooflint.api.devices import registry
 from rooflint.base.errors import RooflintError
+from rooflint.base.text import UNKNOWN
 from rooflint.cli import options
 from rooflint.cli.options import DeviceName, Specs, batch_of, batches_of, shapes_of
 from rooflint.hardware.device import Hardware
 from rooflint.hardware.names import select_device, select_devices
+from rooflint.output.answer import write
 from rooflint.output.deliver import deliver
+from rooflint.output.sections import Table
 from rooflint.prediction.comparison import WINS, Comparison, Contender, contend, requirements
 from rooflint.prediction.sweep import BATCHES, sweep
+from rooflint.workloads.networks import find_network
 
 app = typer.Typer(add_completion=False)
 
@@ -299,6 +304,37 @@ def models_command(
     if not found:
         raise RooflintError("\n".join(refused))
     deliver(models_answer(found, setting, together, refused), form, output)
+
+
+@app.command("networks")
+def networks_command(
+    pattern: Annotated[str, typer.Argument(help="Part of a name, such as llama.")] = "",
+    form: options.Format = "text",
+    specs: Specs = None,
+) -> None:
+    """List the networks that need no torch, with their parameters."""
+    roots = registry(specs).roots
+    found = [name for name in api.networks(specs) if pattern.lower() in name.lower()]
+    if not found:
+        raise RooflintError(f"no network matches '{pattern}'; a torchvision network, an .onnx or .pt2 file also works")
+    is_read = form in ("text", "md")
+    rows = tuple(_counted(name, roots, is_read) for name in found)
+    typer.echo(write(Table(("network", "parameters", "active", "title"), rows), form), nl=False)
+    if form == "text":
+        typer.echo("active: those that a token is multiplied by; other torchvision networks need torch")
+
+
+def _counted(name: str, roots: Sequence[Path], is_read: bool) -> tuple[Any, ...]:
+    """For people in millions and billions; for programs whole numbers, empty for a captured network."""
+    if (network := find_network(name, roots)) is None:
+        return (name, *((UNKNOWN if is_read else None,) * 2), "captured from torchvision")
+    net = network.configuration
+    counts = (net.parameters, net.active_parameters)
+    return (name, *(map(_many, counts) if is_read else counts), network.title)
+
+
+def _many(count: int) -> str:
+    return f"{count / 1e9:.4g} B" if count >= 1e9 else f"{count / 1e6:.4g} M"
 
 
 @app.command("sweep")

@@ -211,7 +211,7 @@ def _torchvision(name: str, shapes: Shapes, folder: Path, fresh: bool, roots: Se
             raise MissingTorchError(f"{name}: to capture it anew, or for another input, {error}") from error
         near = difflib.get_close_matches(name.lower(), having, n=1)
         meant = f"{name}: did you mean {near[0]}? It" if near else name
-        known = ", ".join(having)
+        known = "rooflint networks lists them"
         raise MissingTorchError(f"{meant} is not among the networks that need no capture ({known}); {error}") from error
 
 

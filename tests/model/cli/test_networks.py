@@ -136,7 +136,7 @@ def test_a_baseline_is_a_kind_or_a_part():
     text = run("compare", "resnet18", "--baseline", "gpu")
     assert "relative to h100-sxm5-80gb" in re.sub(r"\s+", " ", text)
     mine, theirs = (prediction(device).energy_j for device in ("google/tpu-v4", "nvidia/h100-sxm5-80gb"))
-    (line,) = [line for line in text.splitlines() if re.match(r"\W*tpu-v4 +[\d.]+ mJ +[\d.]+ +[\d.]+ us", line)]
+    (line,) = [line for line in text.splitlines() if re.match(r"\W*tpu-v4 +[\d.]+ mJ +[\d.]+ +[\d.]+ µs", line)]
     assert line.split()[4 if line.startswith("▸") else 3] == f"{mine / theirs:.3g}"
     assert asked("compare", "resnet18", "--baseline", "h100-sxm5")["baseline"] == "nvidia/h100-sxm5-80gb"
 
@@ -303,3 +303,26 @@ def test_commands_that_look_closer_ask_in_the_same_fidelity():
 def test_a_fidelity_that_there_is_not_is_refused(question):
     with pytest.raises(RooflintError, match=r"^unknown fidelity 'gold' \(known: roofline, silicon\)$"):
         run(*question.split(), "--fidelity", "gold")
+
+
+# ---- `rooflint networks`
+
+
+def test_networks_are_listed_with_what_they_have():
+    out = run("networks")
+    assert re.search(r"^llama-3.1-70b +70\.55 B +69\.5 B +Llama 3\.1 70B$", out, re.MULTILINE)
+    assert re.search(r"^torchvision/resnet18 +— +— +captured from torchvision$", out, re.MULTILINE)
+    assert "active: " in out
+    assert set(networks()) == {line.split()[0] for line in out.splitlines()[1:-1]}
+
+
+def test_programs_get_whole_numbers():
+    assert run("networks", "LLAMA-3.1-8B", "-f", "csv").splitlines() == [
+        "network,parameters,active,title",
+        "llama-3.1-8b,8030261248,7504924672,Llama 3.1 8B",  # 8.03 B, and less by the embedding of 128 256 × 4096
+    ]
+
+
+def test_a_part_that_no_network_has_is_refused():
+    with pytest.raises(RooflintError, match="no network matches 'zzz'; a torchvision"):
+        run("networks", "zzz")

@@ -327,7 +327,7 @@ def test_a_bus_outside_its_window_is_shown_in_bit(specs):
 @pytest.mark.parametrize(
     ("body", "sentence"),
     [
-        ("process: [4 mm, wp, p]", "process: '4 mm' is 4 mm, outside 100 pm … 1 um; wrong unit or prefix?"),
+        ("process: [4 mm, wp, p]", "process: '4 mm' is 4 mm, outside 100 pm … 1 µm; wrong unit or prefix?"),
         ("process: [4, wp, p]", "process: want a process node in m such as 4 nm, found '4'"),
         ("launched: [22, wp, p]", "launched: '22' is 22, outside 1990 … 2100; wrong unit or prefix?"),
         ("launch_overhead: [5 s, wp, p]", "launch_overhead: '5 s' is 5 s, outside 100 ps … 1 s; wrong unit or prefix?"),

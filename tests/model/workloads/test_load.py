@@ -178,10 +178,10 @@ def test_a_shape_that_no_input_has_is_refused(name, shapes, sentence, tmp_path):
     [
         (
             "resnt18",
-            "resnt18: did you mean resnet18? It is not among the networks that need no capture (convnext_tiny, ",
+            "resnt18: did you mean resnet18? It is not among the networks that need no capture (rooflint networks ",
         ),
         ("ResNet18", "ResNet18: did you mean resnet18? It is not among "),
-        ("zzz", "zzz is not among the networks that need no capture (convnext_tiny, "),
+        ("zzz", "zzz is not among the networks that need no capture (rooflint networks lists them); "),
     ],
 )
 def test_a_misspelt_network_is_asked_about_before_torch_is(name, start, tmp_path, monkeypatch):
