@@ -356,9 +356,7 @@ class Auditor:
         nearest = [_nearest(figures, one.number.value) for figures in fitting.values() if figures]
         expected = max(nearest, key=lambda figure: figure.value, default=None)  # a plain name is the largest variant
         finding = finding_of(one, file, best, expected)
-        if (
-            found and expected
-        ):  # another variant of the same name has it, but not the variant that the other figures are of
+        if found and expected:  # another variant of the name has it, not the one that the other figures are of
             device, figure = next(iter(found.items()))
             text = f"the figure of {device}, while the other figures of this name are of {', '.join(best)}"
             explanation = Explanation("another device", text, figure.value, 1.0, figure)
