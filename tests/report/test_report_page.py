@@ -395,7 +395,7 @@ def test_a_replay_shows_its_assumptions_beside_the_facts(evidence):
     visible = Reader(render_html(evidence)).visible.replace("\u00a0", " ")
     assert "units.tensor_core.macs_per_clock.int864 MAC512 MAC [1] p. 7 quoted1/8" in visible
     assert "= 1/8 (macs_per_clock.int8) × 1/2 (a MAC counted as one op)" in visible
-    assert "latency GPU62.3 µs✓ 62.28 us30.84 us2.02" in visible
+    assert "latency GPU62.3 µs✓ 62.28 µs30.84 µs2.02" in visible
 
 
 @pytest.mark.slow
