@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from rooflint.answers import generation as generation_answer
 from rooflint.answers import generation_sweep
@@ -23,6 +24,8 @@ from rooflint.workloads import load
 from rooflint.workloads.networks import PROMPT, Network, network_named
 from rooflint.workloads.parallelism import Parallelism
 from rooflint.workloads.workload import WorkloadError
+
+T = TypeVar("T", str, int)
 
 
 @dataclass(frozen=True)
@@ -119,12 +122,10 @@ def generate(
         site: whose electricity and PUE, and for how many years, of a device that is bought.
         specs: folders of specs, in front of the packaged ones.
 
-    A device that cannot compute in that precision stays, with the reason. Raises RooflintError for unknown names, and
-    for more tokens than the context.
+    A device that lacks a precision stays, with the reason. Raises RooflintError for unknown names and too many tokens.
     """
-    names = [precision] if isinstance(precision, str) else list(precision)
-    settings = tuple(setting(name, storage, fuse, launch, fidelity, cached) for name in dict.fromkeys(names))
-    batches = sorted({batch} if isinstance(batch, int) else set(batch))
+    settings = tuple(setting(name, storage, fuse, launch, fidelity, cached) for name in _each(precision))
+    batches = sorted(_each(batch))
     if not settings or not batches:
         raise RooflintError("want at least one precision and one batch, found none")
     known, energies = context(specs)
@@ -132,11 +133,15 @@ def generate(
     tokens = min(PROMPT, max(net.transformer.context - generate, 1)) if prompt is None else prompt
     runs = tuple(Run(net, size, tokens, generate) for size in batches)
     wanted = comparison.requirements(require, generation.RUN_CRITERIA, generation.RUN_EXAMPLE)
-    hows = [Parallelism(size, pp, ep) for size in ([tp] if isinstance(tp, int) else sorted(set(tp)))]
-    shared = any(how.devices > 1 for how in hows)
-    places = [one for how in hows for one in _places(known, on, at, how, shared=shared)]
+    hows = [Parallelism(size, pp, ep) for size in sorted(_each(tp))]
+    places = [one for how in hows for one in _places(known, on, at, how, shared=any(each.devices > 1 for each in hows))]
     found = generation.sweep(places, runs, energies, settings, CostTables.of(known), site, memory_share)
     return Generations(runs, settings, found, wanted)
+
+
+def _each(given: T | Sequence[T]) -> list[T]:
+    """One, or several without those that stand twice."""
+    return [given] if isinstance(given, str | int) else list(dict.fromkeys(given))
 
 
 def _able(among: Registry, how: Parallelism) -> Iterator[parallel.Place]:

@@ -32,6 +32,7 @@ from rooflint.workloads.networks import find_network
 app = typer.Typer(add_completion=False)
 
 
+AlsoDevice = Annotated[str, typer.Option("--hardware", "-d", help="The same as DEVICE, as other commands have it.")]
 Region = Annotated[str, typer.Option(help="Place of the grid, for its carbon: a country, gcp/us-central1, world.")]
 
 
@@ -39,9 +40,7 @@ Region = Annotated[str, typer.Option(help="Place of the grid, for its carbon: a 
 def analyze_command(
     network: options.Network,
     device: options.OneDevice = "",
-    hardware: Annotated[
-        str, typer.Option("--hardware", "-d", help="The same as DEVICE, as other commands have it.")
-    ] = "",
+    hardware: AlsoDevice = "",
     batch: options.BatchOrInput = None,
     precision: options.Compute = "bf16",
     storage: options.Storage = "",
@@ -78,17 +77,16 @@ def analyze_command(
     if train or recompute:
         others = {"input": shape, "past": past, "generate": generate, "fuse": fuse, "require": require, "phase": phase}
         _refuse_beside_train({**others, **several}, train)
-        again = recompute or "selective"
-        step = rooflint.train(network, device, length=prompt, batch=batch or 1, recompute=again, **shared)
+        shared["recompute"] = recompute or "selective"
+        step = rooflint.train(network, device, length=prompt, batch=batch or 1, **shared)
         deliver(step.answer(), form, output)
         return
     from rooflint.prediction.cost import CostTables, Place, cost_of  # noqa: PLC0415
 
     place, shared = Place(region, electricity, pue, years, load), {**shared, "fuse": fuse, "cached": cached}
     if tokens := _tokens(generate, several, phase):
-        _refuse_beside_generate(
-            {"input": shape, "past": past, "load": load != 1, "region": region != "world"}, generate
-        )
+        others = {"input": shape, "past": past, "load": load != 1, "region": region != "world"}
+        _refuse_beside_generate(others, generate)
         written = rooflint.generate(
             network, [device], prompt=prompt, generate=tokens, batch=batch or 1, require=require,
             memory_share=memory_share, site=place, tp=tp, pp=pp, ep=ep, **shared,
@@ -96,9 +94,8 @@ def analyze_command(
         deliver(written.answer(kernels=True, phase=phase), form, output)
         return
     _want_generate({"require": require, "memory-share": memory_share != 1})
-    sizes = shapes_of(shape)
-    work = api.network(network, shape=sizes, prompt=prompt, past=past, specs=specs)
-    together = batch_of(batch, sizes, work.batch)
+    work = api.network(network, shape=shapes_of(shape), prompt=prompt, past=past, specs=specs)
+    together = batch_of(batch, shapes_of(shape), work.batch)
     found = api.predict(work, device, batch=together, **shared)
     single = None if work.fixed_batch and together > 1 else api.predict(work, device, batch=1, **shared)
     deliver(found.answer(single, cost_of(found, CostTables.of(registry(specs)), place)), form, output)
