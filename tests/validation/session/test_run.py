@@ -57,12 +57,34 @@ def pytest_unconfigure():
 
 
 @pytest.mark.slow
-def test_claims_are_kept_from_the_garbage_collector_until_the_run_ends(tiny):
+def test_claims_are_kept_from_the_garbage_collector(tiny):
     before = gc.get_threshold()
     tiny.write("conftest.py", FREEZING)
-    result = tiny.run("-s")
-    result.stdout.fnmatch_lines(["*frozen when collected: True*", "*frozen at the end: 0*"])
+    result = tiny.run("-s", "golden")
+    result.stdout.fnmatch_lines(["*frozen when collected: True*"])
+    assert "frozen at the end: 0" not in result.stdout.str()
     assert gc.get_threshold() == before
+
+
+LOST = """
+class Lost:
+    def __del__(self):
+        raise ValueError("lost")
+
+def test_leaves_a_cycle_behind():
+    lost = Lost()
+    lost.itself = lost
+"""
+
+
+@pytest.mark.slow
+def test_pytest_sees_what_tests_beside_the_claims_leave_behind(tiny):
+    tiny.write("conftest.py", FREEZING)
+    tiny.write("tests/test_lost.py", LOST)
+    result = tiny.script("pytest", "-s", "golden", "tests")
+    assert "frozen when collected: True" in result.stdout
+    assert "frozen at the end: 0\n" in result.stdout
+    assert "ValueError: lost" in result.stdout + result.stderr
 
 
 def test_one_wrong_fact_turns_exactly_the_claims_red_that_rest_on_it(halved, red):

@@ -223,7 +223,10 @@ class Run:
     """The plugin where golden folders are configured; with xdist, the controller gathers the verdicts."""
 
     def __init__(self, config: pytest.Config, golden: Sequence[Path], part: Sequence[Path], specs: list[Path]) -> None:
+        gc.unfreeze()  # a run before this one in the same process may have frozen all it had
         self.config = config
+        self.is_alone = False
+        """Whether pytest runs nothing but claims."""
         for name, folders in (("rooflint_golden", (*golden, *part)), ("rooflint_specs", specs)):
             for folder in folders:
                 if not folder.is_dir():
@@ -303,6 +306,7 @@ class Run:
                 "pytest-testmon follows Python files only and would skip claims whose YAML changed; "
                 "run the golden suite without --testmon"
             )
+        self.is_alone = all(isinstance(item, ClaimItem | ProblemItem) for item in items)
         if not self.config.getoption("collectonly"):
             self.guard.expect(ours)
         return (yield)
@@ -438,8 +442,14 @@ class Run:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_unconfigure(self) -> None:
-        """Let the garbage collector look at everything again, and pytest at what it finds last."""
-        gc.unfreeze()
+        """Let pytest look for exceptions that were raised where none could be caught, as it does last.
+
+        Claims open nothing that may raise one; tests of others may, so all garbage is looked at where there are some.
+        """
+        if self.is_alone:
+            gc.freeze()
+        else:
+            gc.unfreeze()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
