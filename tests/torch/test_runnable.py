@@ -13,9 +13,11 @@ transformers = pytest.importorskip("transformers")
 from pytest_rooflint.recordings import network_runs  # noqa: E402
 from rooflint.base.errors import RooflintError  # noqa: E402
 from rooflint.workloads.capture.graph import CaptureError  # noqa: E402
+from rooflint.workloads.capture.libraries import planned  # noqa: E402
 from rooflint.workloads.capture.runnable import built, differences, keys_of, runnable  # noqa: E402
 from rooflint.workloads.configuration import Transformer  # noqa: E402
 from rooflint.workloads.huggingface import FAMILIES, transformer_of  # noqa: E402
+from rooflint.workloads.huggingface_networks import network_of  # noqa: E402
 from rooflint.workloads.networks import network_named, network_names  # noqa: E402
 
 SMALL = {
@@ -45,6 +47,19 @@ def test_the_configuration_that_transformers_reads_has_the_facts_of_the_name(nam
     configuration = transformers.AutoConfig.for_model(**keys)
     again = transformer_of(name, json.loads(configuration.to_json_string(use_diff=False)))
     assert differences(net, again) == []
+
+
+@pytest.mark.parametrize("name", [name for name in network_names() if name not in ALONE and name != "dlrm-v2"])
+def test_the_file_that_a_library_saves_is_read_as_the_network_of_the_name(name, tmp_path):
+    shipped = network_named(name)
+    with torch.device("meta"):
+        made = planned(name, shipped.configuration, 1, None, keys_of).make().network
+    saved = made if type(made).__module__.startswith("diffusers") else made.config
+    file = tmp_path / "config.json"
+    file.write_text(saved.to_json_string(), encoding="utf-8")
+    again = network_of(file)
+    assert again.configuration.parameters == shipped.configuration.parameters
+    assert list(again.workload(2).rows()) == list(shipped.workload(2).rows())
 
 
 @pytest.mark.parametrize("name", sorted(TABLES))

@@ -1,20 +1,16 @@
-"""Configurations of Hugging Face: a `config.json` as the facts of a network, without torch or transformers.
+"""Configurations of Hugging Face: the keys of a `config.json` as the facts of a transformer.
 
-    network_of(Path("Llama-3.1-8B/config.json")).workload(batch=8, new=2048)
+    transformer_of("Llama-3.1-8B", json.loads(text))
 
-What a model type means is in its code, not in the file: FAMILIES says it for the types that are known.
+What a model type means is in its code, not in the file: FAMILIES says it for the types that are known. Networks that
+are no transformer alone are in `rooflint.workloads.huggingface_networks`.
 """
 
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from rooflint.base.errors import refuse
-from rooflint.base.files import read_text
-from rooflint.base.strict_json import parse
 from rooflint.workloads.configuration import Encoder, Experts, Image, Latent, Transformer
-from rooflint.workloads.networks import Network
 from rooflint.workloads.workload import WorkloadError
 
 ACTIVATIONS = {
@@ -25,17 +21,19 @@ ACTIVATIONS = {
 Facts = dict[str, Any]
 
 
-class _Config:
-    """Keys of a configuration. Each `size` raises WorkloadError for one that is missing or is no size."""
+class Config:
+    """Keys of a configuration. What they are read with raises WorkloadError for one that is missing or wrong."""
 
     def __init__(self, name: str, keys: Mapping[str, Any]) -> None:
         self.name, self.keys = name, dict(keys)
 
     def get(self, key: str, otherwise: Any = None) -> Any:
+        """Its value; null is none."""
         found = self.keys.get(key)
         return otherwise if found is None else found
 
     def size(self, *names: str, otherwise: int | None = None) -> int:
+        """A whole number of at least 1, under the first of these names that is there."""
         for key in names:
             found = self.get(key)
             if found is not None:
@@ -46,8 +44,46 @@ class _Config:
             raise WorkloadError(f"{self.name}: {names[0]}: is missing")
         return otherwise
 
-    def activation(self, key: str) -> str:
-        found = self.get(key, "silu")
+    def sizes(self, key: str, otherwise: Iterable[int] | None = None) -> tuple[int, ...]:
+        """A list of sizes."""
+        found = self.get(key, otherwise)
+        if not isinstance(found, (list, tuple)) or not found:
+            raise WorkloadError(
+                f"{self.name}: {key}: {'is missing' if found is None else f'want a list, found {found}'}"
+            )
+        return tuple(Config(self.name, {key: one}).size(key) for one in found)
+
+    def same(self, key: str) -> int:
+        """The size that all of a list have."""
+        first, *others = self.sizes(key)
+        if any(one != first for one in others):
+            raise WorkloadError(f"{self.name}: {key}: want one size for all, found {self.keys[key]}")
+        return first
+
+    def fixed(self, **wanted: Any) -> None:
+        """Refuse a key that says something else than these, which networks are read with."""
+        for key, value in wanted.items():
+            if self.get(key, value) != value:
+                raise WorkloadError(f"{self.name}: {key}: want {value}, found {self.keys[key]}")
+
+    def part(self, key: str) -> "Config":
+        """The configuration of a part."""
+        found = self.get(key)
+        if not isinstance(found, dict):
+            raise WorkloadError(
+                f"{self.name}: {key}: {'is missing' if found is None else 'want keys of a configuration'}"
+            )
+        return Config(f"{self.name}: {key}", found)
+
+    def head_size(self, hidden: int, heads: int) -> int:
+        """Elements of a head, where heads share the width."""
+        if hidden < heads:
+            raise WorkloadError(f"{self.name}: want no more heads than their width of {hidden}, found {heads}")
+        return hidden // heads
+
+    def activation(self, key: str, otherwise: str = "silu") -> str:
+        """What it is called here."""
+        found = self.get(key, otherwise)
         if found not in ACTIVATIONS:
             raise WorkloadError(f"{self.name}: {key}: want one of {', '.join(ACTIVATIONS)}, found '{found}'")
         return ACTIVATIONS[found]
@@ -57,20 +93,18 @@ def transformer_of(name: str, keys: Mapping[str, Any]) -> Transformer:
     """The facts of a configuration. Raises WorkloadError for a model type that is not known, and for a bad size."""
     kind = keys.get("model_type")
     if kind not in FAMILIES:
-        found = "none" if kind is None else f"'{kind}'"
-        raise WorkloadError(f"{name}: model_type: want one of {', '.join(sorted(FAMILIES))}, found {found}")
-    return Transformer(name=name, **FAMILIES[str(kind)](_Config(name, keys)))
+        raise unknown_type(name, keys, FAMILIES)
+    return Transformer(name=name, **FAMILIES[str(kind)](Config(name, keys)))
 
 
-def network_of(file: Path) -> Network:
-    """The network of a `config.json`. Raises InputError for another file, WorkloadError as above."""
-    keys = parse(read_text(file), file)
-    if not isinstance(keys, dict):
-        raise refuse(file, 1, "want the keys of a configuration, found something else")
-    return Network(str(file), str(file), transformer_of(str(file), keys), MappingProxyType({}), MappingProxyType({}))
+def unknown_type(name: str, keys: Mapping[str, Any], known: Iterable[str]) -> WorkloadError:
+    """What is said of a model type that is none of those."""
+    kind = keys.get("model_type")
+    found = "none" if kind is None else f"'{kind}'"
+    return WorkloadError(f"{name}: model_type: want one of {', '.join(sorted(known))}, found {found}")
 
 
-def _common(config: _Config) -> Facts:
+def _common(config: Config) -> Facts:
     """What nearly all decoders say with the same keys."""
     heads, hidden = config.size("num_attention_heads"), config.size("hidden_size")
     return {
@@ -78,7 +112,7 @@ def _common(config: _Config) -> Facts:
         "hidden": hidden,
         "heads": heads,
         "kv_heads": config.size("num_key_value_heads", otherwise=heads),
-        "head_size": config.size("head_dim", otherwise=hidden // heads),
+        "head_size": config.size("head_dim", otherwise=0) or config.head_size(hidden, heads),
         "feed_forward": config.size("intermediate_size"),
         "vocabulary": config.size("vocab_size"),
         "context": config.size("max_position_embeddings"),
@@ -87,51 +121,51 @@ def _common(config: _Config) -> Facts:
     }
 
 
-def _windows(config: _Config, *, all_layers: bool) -> Facts:
+def _windows(config: Config, *, all_layers: bool) -> Facts:
     """Layers with a sliding window: those of `layer_types`, or all of them where a model slides everywhere."""
     window, kinds = config.get("sliding_window"), config.get("layer_types")
     count = kinds.count("sliding_attention") if kinds else config.size("num_hidden_layers") * all_layers
     return {"window": window, "window_layers": count} if window and count else {}
 
 
-def _llama(config: _Config) -> Facts:
+def _llama(config: Config) -> Facts:
     attention, rest = bool(config.get("attention_bias")), bool(config.get("mlp_bias"))
     bias = {(False, False): "none", (True, False): "attention", (False, True): "feed_forward", (True, True): "all"}
     return _common(config) | {"bias": bias[attention, rest]}
 
 
-def _mistral(config: _Config) -> Facts:
+def _mistral(config: Config) -> Facts:
     return _common(config) | _windows(config, all_layers=True)
 
 
-def _qwen2(config: _Config) -> Facts:
+def _qwen2(config: Config) -> Facts:
     return _common(config) | {"bias": "qkv"} | (_windows(config, all_layers=False) if _slides(config) else {})
 
 
-def _qwen3(config: _Config) -> Facts:
+def _qwen3(config: Config) -> Facts:
     bias = "attention" if config.get("attention_bias") else "none"
     found = _common(config) | {"bias": bias, "query_key_norm": True}
     return found | (_windows(config, all_layers=False) if _slides(config) else {})
 
 
-def _slides(config: _Config) -> bool:
+def _slides(config: Config) -> bool:
     return bool(config.get("use_sliding_window"))
 
 
-def _gemma3(config: _Config) -> Facts:
+def _gemma3(config: Config) -> Facts:
     names = {"activation": config.activation("hidden_activation"), "query_key_norm": True, "post_norms": True}
     tied = bool(config.get("tie_word_embeddings", True))
     return _common(config) | names | _windows(config, all_layers=False) | {"tied": tied}
 
 
-def _gptj(config: _Config) -> Facts:
+def _gptj(config: Config) -> Facts:
     hidden, heads = config.size("n_embd"), config.size("n_head")
     return {
         "layers": config.size("n_layer"),
         "hidden": hidden,
         "heads": heads,
         "kv_heads": heads,
-        "head_size": hidden // heads,
+        "head_size": config.head_size(hidden, heads),
         "feed_forward": config.size("n_inner", otherwise=4 * hidden),
         "vocabulary": config.size("vocab_size"),
         "context": config.size("n_positions"),
@@ -146,7 +180,7 @@ def _gptj(config: _Config) -> Facts:
     }
 
 
-def _mixtral(config: _Config) -> Facts:
+def _mixtral(config: Config) -> Facts:
     found = _common(config)
     experts = Experts(
         config.size("num_local_experts"), config.size("num_experts_per_tok"), found["feed_forward"], found["layers"]
@@ -154,7 +188,7 @@ def _mixtral(config: _Config) -> Facts:
     return found | {"experts": experts} | _windows(config, all_layers=True)
 
 
-def _qwen3_moe(config: _Config) -> Facts:
+def _qwen3_moe(config: Config) -> Facts:
     found, every = _qwen3(config), config.size("decoder_sparse_step", otherwise=1)
     dense = set(config.get("mlp_only_layers", ()))
     layers = [layer for layer in range(found["layers"]) if layer not in dense and (layer + 1) % every == 0]
@@ -167,7 +201,7 @@ def _qwen3_moe(config: _Config) -> Facts:
     return found | {"experts": experts}
 
 
-def _gpt_oss(config: _Config) -> Facts:
+def _gpt_oss(config: Config) -> Facts:
     found = _common(config) | {"bias": "attention", "activation": "quick_gelu"}
     experts = Experts(
         config.size("num_local_experts"), config.size("num_experts_per_tok"), found["feed_forward"], found["layers"],
@@ -176,7 +210,7 @@ def _gpt_oss(config: _Config) -> Facts:
     return found | {"experts": experts} | _windows(config, all_layers=False)
 
 
-def _llama4(config: _Config) -> Facts:
+def _llama4(config: Config) -> Facts:
     """Layers that rotate see chunks; the others see everything, without positions."""
     found, every = _common(config), config.size("interleave_moe_layer_step", otherwise=1)
     layers, width = found["layers"], found["feed_forward"]
@@ -197,7 +231,7 @@ def _llama4(config: _Config) -> Facts:
     }
 
 
-def _deepseek_v3(config: _Config) -> Facts:
+def _deepseek_v3(config: Config) -> Facts:
     found, width = _common(config), config.size("moe_intermediate_size")
     experts = Experts(
         config.size("n_routed_experts"), config.size("num_experts_per_tok"), width,
@@ -207,7 +241,7 @@ def _deepseek_v3(config: _Config) -> Facts:
     return found | {"experts": experts, "latent": Latent(*(config.size(key) for key in keys))}
 
 
-def _bert(config: _Config) -> Facts:
+def _bert(config: Config) -> Facts:
     encoder = Encoder(
         norm_first=False, embedding_norm=True, last_norm="none", pooled=config.size("hidden_size"), pooled_bias=True,
         pooled_tanh=True, token_types=config.size("type_vocab_size"),
@@ -215,17 +249,32 @@ def _bert(config: _Config) -> Facts:
     return _of_encoder(config) | {"encoder": encoder}
 
 
-def _clip_vision(config: _Config) -> Facts:
+# Older files and those of parts leave out what is the default. transformers 5.23.0, CLIPVisionConfig, CLIPTextConfig
+_CLIP = {
+    "intermediate_size": 3072, "projection_dim": 512, "num_hidden_layers": 12, "hidden_act": "quick_gelu",
+}  # fmt: skip
+_CLIP_VISION = _CLIP | {
+    "hidden_size": 768, "num_attention_heads": 12, "num_channels": 3, "image_size": 224, "patch_size": 32,
+}  # fmt: skip
+_CLIP_TEXT = _CLIP | {
+    "hidden_size": 512, "num_attention_heads": 8, "intermediate_size": 2048, "vocab_size": 49408,
+    "max_position_embeddings": 77,
+}  # fmt: skip
+
+
+def _clip_vision(config: Config) -> Facts:
+    config = Config(config.name, _CLIP_VISION | config.keys)
     image = Image(config.size("image_size"), config.size("patch_size"), config.size("num_channels"), patch_bias=False)
     encoder = Encoder(
         norm_first=True, embedding_norm=True, last_norm="first", pooled=config.size("projection_dim"),
         pooled_bias=False, pooled_tanh=False, image=image,
     )  # fmt: skip
     keys = config.keys | {"vocab_size": 1, "max_position_embeddings": image.patches + 1}  # it has no words
-    return _of_encoder(_Config(config.name, keys)) | {"vocabulary": 0, "tied": False, "encoder": encoder}
+    return _of_encoder(Config(config.name, keys)) | {"vocabulary": 0, "tied": False, "encoder": encoder}
 
 
-def _clip_text(config: _Config) -> Facts:
+def _clip_text(config: Config) -> Facts:
+    config = Config(config.name, _CLIP_TEXT | config.keys)
     encoder = Encoder(
         norm_first=True, embedding_norm=False, last_norm="all", pooled=config.size("projection_dim"),
         pooled_bias=False, pooled_tanh=False, causal=True,
@@ -233,13 +282,13 @@ def _clip_text(config: _Config) -> Facts:
     return _of_encoder(config) | {"tied": False, "encoder": encoder}
 
 
-def _of_encoder(config: _Config) -> Facts:
+def _of_encoder(config: Config) -> Facts:
     found = _common(config)
     words = {"gated": False, "norm": "layer_norm", "positions": "learned", "bias": "all"}
     return found | words | {"kv_heads": found["heads"]}
 
 
-FAMILIES: Mapping[str, Callable[[_Config], Facts]] = MappingProxyType({
+FAMILIES: Mapping[str, Callable[[Config], Facts]] = MappingProxyType({
     "llama": _llama, "mistral": _mistral, "phi3": _mistral, "qwen2": _qwen2, "qwen3": _qwen3, "gemma3_text": _gemma3,
     "gptj": _gptj, "mixtral": _mixtral, "qwen3_moe": _qwen3_moe, "gpt_oss": _gpt_oss,
     "llama4_text": _llama4, "deepseek_v3": _deepseek_v3,

@@ -28,7 +28,7 @@ from rooflint.base.files import file_digest, write_atomically
 from rooflint.base.suggestions import did_you_mean, nearest
 from rooflint.hardware.registry import PACKAGED
 from rooflint.workloads.flow import Flow
-from rooflint.workloads.huggingface import network_of
+from rooflint.workloads.huggingface_networks import network_of
 from rooflint.workloads.networks import Network, find_network, network_names
 from rooflint.workloads.ops import COLUMNS, Op
 from rooflint.workloads.tables import load_workload, workload_ids

@@ -5,7 +5,8 @@ import json
 import pytest
 
 from rooflint.base.errors import InputError, RooflintError
-from rooflint.workloads.huggingface import FAMILIES, network_of, transformer_of
+from rooflint.workloads.huggingface import FAMILIES, transformer_of
+from rooflint.workloads.huggingface_networks import ARCHITECTURES, network_of
 from rooflint.workloads.load import network
 from rooflint.workloads.networks import network_named
 from rooflint.workloads.transformer import Step, table
@@ -57,8 +58,11 @@ def test_a_file_is_a_network_wherever_one_is_accepted(tmp_path):
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"model_type": "rwkv"}, f"model_type: want one of {', '.join(sorted(FAMILIES))}, found 'rwkv'"),
-        ({"model_type": None}, f"model_type: want one of {', '.join(sorted(FAMILIES))}, found none"),
+        (
+            {"model_type": "rwkv"},
+            f"model_type: want one of {', '.join(sorted([*FAMILIES, *ARCHITECTURES]))}, found 'rwkv'",
+        ),
+        ({"model_type": None}, f"model_type: want one of {', '.join(sorted([*FAMILIES, *ARCHITECTURES]))}, found none"),
         ({"hidden_size": None}, "hidden_size: is missing"),
         ({"num_hidden_layers": "32"}, "num_hidden_layers: want a whole number of at least 1, found 32"),
         ({"hidden_act": "mish"}, "hidden_act: want one of silu"),
