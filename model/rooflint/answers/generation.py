@@ -180,7 +180,7 @@ def answer(
     fields = ("weight_bytes", "cache_bytes", "activation_bytes", "total_bytes")
     record = GenerateRecord.build(
         network=run.network.name,
-        parameters=run.network.transformer.parameters,
+        parameters=run.network.configuration.parameters,
         prompt=run.prompt,
         generate=run.generate,
         tp=how.tp,
@@ -208,7 +208,7 @@ def answer(
 
 def _exchanged(run: Run, how: Parallelism, setting: Setting) -> Iterator[ExchangeRecord]:
     """All collectives, in prefill and in a pass of decode. Raises WorkloadError for what cannot be divided."""
-    net = run.network.transformer
+    net = run.network.writer
     if how == ALONE:
         return
     both = passes(net, how, run.batch, run.prompt, run.together), passes(net, how, run.batch, 1)

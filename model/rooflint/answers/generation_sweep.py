@@ -124,7 +124,7 @@ def _sweep_record(
     setting = found[0].setting
     return GenerateSweepRecord.build(
         network=runs[0].network.name,
-        parameters=runs[0].network.transformer.parameters,
+        parameters=runs[0].network.configuration.parameters,
         prompt=runs[0].prompt,
         generate=runs[0].generate,
         batches=[run.batch for run in runs],

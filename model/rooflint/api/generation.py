@@ -130,7 +130,7 @@ def generate(
         raise RooflintError("want at least one precision and one batch, found none")
     known, energies = context(specs)
     net = load.configured_network(str(source), known.roots) or _language_model(str(source), known)
-    tokens = min(PROMPT, max(net.transformer.context - generate, 1)) if prompt is None else prompt
+    tokens = min(PROMPT, max(net.writer.context - generate, 1)) if prompt is None else prompt
     runs = tuple(Run(net, size, tokens, generate) for size in batches)
     wanted = comparison.requirements(require, generation.RUN_CRITERIA, generation.RUN_EXAMPLE)
     hows = [Parallelism(size, pp, ep) for size in sorted(_each(tp))]

@@ -352,7 +352,8 @@ class _Asked:
         return replace(contender, found=found), phases
 
     def _split(self, place: Place, setting: Setting) -> Split:
-        return Split(self.runs[0].network.transformer, place, self.energies, setting)
+        network = self.runs[0].network
+        return Split(network.writer, place, self.energies, setting, network.sees)
 
     def _together(self, split: Split) -> tuple[Contender, list[tuple[Phase, Phase | None]]]:
         """On several devices that share the network."""

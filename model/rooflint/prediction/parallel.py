@@ -21,6 +21,7 @@ from rooflint.kernels.chip import IN_SWITCH, Link
 from rooflint.kernels.collectives import Messages, bound_s, ring_bytes, seconds
 from rooflint.prediction.predict import Prediction, Setting, predict
 from rooflint.workloads.configuration import Transformer
+from rooflint.workloads.multimodal import VisionLanguage
 from rooflint.workloads.parallelism import Exchange, Parallelism, exchanges, hop, shard, stage
 from rooflint.workloads.transformer import Step, table
 from rooflint.workloads.workload import Workload
@@ -256,6 +257,8 @@ class Split:
     place: Place
     energies: Energies
     setting: Setting
+    sees: VisionLanguage | None = None
+    """The network with its encoder of images, which every device has whole."""
 
     @property
     def how(self) -> Parallelism:
@@ -295,7 +298,9 @@ class Split:
         return Pass(found, self.place, parts, waits, slowest, new == 1, self._idle_w())
 
     def _predicted(self, net: Transformer, batch: int, new: int, steps: Sequence[Step]) -> Prediction:
-        return predict(self.place.hardware, table(net, batch, new, steps), self.energies, self.setting)
+        images = self.sees if tuple(steps) == (Step(0),) else None  # they are among the prompts alone
+        work = images.written_by(net).table(batch, new) if images else table(net, batch, new, steps)
+        return predict(self.place.hardware, work, self.energies, self.setting)
 
     def _idle_w(self) -> float | None:
         try:

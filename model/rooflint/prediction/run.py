@@ -7,6 +7,7 @@ from rooflint.base.precision import tensor_bytes
 from rooflint.prediction.parallel import kept_wide
 from rooflint.workloads.configuration import Transformer
 from rooflint.workloads.footprint import Footprint, footprint
+from rooflint.workloads.multimodal import VisionLanguage
 from rooflint.workloads.networks import Network
 from rooflint.workloads.parallelism import Parallelism, shard, stage
 from rooflint.workloads.transformer import Step, decode_steps, table
@@ -28,6 +29,12 @@ def pass_table(net: Transformer, batch: int, new: int, steps: tuple[Step, ...] =
     return table(net, batch, new, steps)
 
 
+@lru_cache(maxsize=TABLES_KEPT)
+def prompt_table(net: Transformer, sees: VisionLanguage | None, batch: int, new: int) -> Workload:
+    """A pass over prompts; where they have images, these are encoded as well."""
+    return sees.written_by(net).table(batch, new) if sees else pass_table(net, batch, new)
+
+
 @dataclass(frozen=True)
 class Run:
     """What is generated."""
@@ -44,11 +51,16 @@ class Run:
         for name in ("batch", "prompt", "generate"):
             if getattr(self, name) < 1:
                 raise WorkloadError(f"{name}: want 1 or more, found {getattr(self, name)}")
-        if self.network.transformer.encoder:
+        if self.network.writer.encoder:
             raise WorkloadError(
                 f"{self.network.name}: is an encoder, which writes no tokens; want no --generate, --tp, --pp or --ep"
             )
-        context = self.network.transformer.context
+        context, sees = self.network.writer.context, self.network.sees
+        if sees and self.prompt <= sees.patches:
+            raise WorkloadError(
+                f"{self.network.name}: want a --prompt of more than the {sees.patches} tokens of its image, "
+                f"found {self.prompt}"
+            )
         if self.prompt + self.generate > context:
             raise WorkloadError(
                 f"{self.network.name}: want a prompt and new tokens within its context of {context}, "
@@ -71,7 +83,7 @@ class Run:
         whole, rest = divmod(self.batch, self.together)
         counts = ((whole, self.together), (1, rest))
         return tuple(
-            (float(times), pass_table(self.network.transformer, prompts, self.prompt))
+            (float(times), prompt_table(self.network.writer, self.network.sees, prompts, self.prompt))
             for times, prompts in counts
             if times * prompts
         )
@@ -87,17 +99,17 @@ class Run:
         if not self.steps:
             return ()
         times = self.steps / len(self.lengths)
-        return ((times, pass_table(self.network.transformer, self.batch, 1, self.lengths)),)
+        return ((times, pass_table(self.network.writer, self.batch, 1, self.lengths)),)
 
     def _footprints_of(self, net: Transformer) -> tuple[Footprint, Footprint]:
         """Of a pass over a prompt and of the last pass of decode, each of one sequence."""
-        first = footprint(pass_table(net, 1, self.prompt))
+        first = footprint(prompt_table(net, self.network.sees, 1, self.prompt))
         last = Step(self.prompt + self.generate - 2)
         return first, footprint(pass_table(net, 1, 1, (last,))) if self.steps else first
 
     def memory(self, storage: str, how: Parallelism = ALONE) -> "Memory":
         """What must be there at once on each device, in a precision or under a policy."""
-        net = self.network.transformer
+        net = self.network.writer
         own = net if how == ALONE else stage(shard(net, how), how)
         first, last = self._footprints_of(own)
         weights = first.weight_bytes(storage)

@@ -123,6 +123,10 @@ class VisionLanguage(Architecture):
         """With its own vocabulary."""
         return replace(self.language, name=self.name, vocabulary=self.vocabulary)
 
+    def written_by(self, decoder: Transformer) -> "VisionLanguage":
+        """The same with another decoder, such as what one of several devices has of it."""
+        return replace(self, language=decoder, vocabulary=decoder.vocabulary)
+
     @cached_property
     def tower(self) -> Transformer:
         """The encoder without its projection."""

@@ -279,9 +279,21 @@ class Network:
         """Of one that is a decoder or an encoder. Raises WorkloadError for another."""
         if isinstance(self.configuration, Transformer):
             return self.configuration
+        if self.sees:
+            raise WorkloadError(f"{self.name}: --train needs a single decoder or encoder, not one that sees images")
         raise WorkloadError(
             f"{self.name}: --generate, --train and --tp need a single decoder or encoder; predict it without them"
         )
+
+    @property
+    def sees(self) -> VisionLanguage | None:
+        """The network with its encoder of images, where a decoder reads them among its tokens."""
+        return self.configuration if isinstance(self.configuration, VisionLanguage) else None
+
+    @property
+    def writer(self) -> Transformer:
+        """What writes tokens: a decoder, or that of a network that sees. Raises WorkloadError as `transformer`."""
+        return self.sees.decoder if self.sees else self.transformer
 
     def workload(self, batch: int = 1, new: int | None = None, past: int = 0) -> Workload:
         """Its op table for so many new tokens of each sequence; PROMPT of them by default.

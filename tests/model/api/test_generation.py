@@ -64,3 +64,9 @@ def test_without_a_device_all_systems_that_are_large_enough_are_compared():
         match=r"--generate, --tp, --pp, --ep: want a language model by name, or a config.json; unknown",
     ):
         rl.generate("resnet18", "l4")
+
+
+def test_a_network_that_sees_writes_by_its_name():
+    run = rl.generate("llava-1.5-7b", "hgx-h100", tp=2, prompt=1024, generate=33).found[0]
+    assert run.first_token_s > run.token_s
+    assert (run.place.how.tp, run.run.network.configuration.parameters) == (2, 7_063_427_072)

@@ -260,3 +260,42 @@ def test_kernels_and_collectives_of_several_devices_add_up_to_their_phases():
     for phase, latency_s in (("prefill", one.found.prefill.latency_s), ("decode", one.found.decode.latency_s)):
         assert sum(kernels[phase].values()) == pytest.approx(latency_s, rel=1e-9)
         assert {"all-reduce, attention", "point-to-point, next stage", "gate_up"} <= set(kernels[phase])
+
+
+# ---- A decoder that reads an image among its tokens
+
+LLAVA = network_named("llava-1.5-7b")
+
+
+def test_a_prompt_with_an_image_takes_its_encoder_too_and_tokens_take_the_decoder_alone():
+    run = found(2, 600, 8, LLAVA, cached=False)
+    plain = Setting("bf16", cached=False)
+    # 2 × 600 tokens of one pass, and 7 steps of the decoder, whose vocabulary has the tokens that stand for images
+    assert run.first_token_s == pytest.approx(predict(H100, LLAVA.workload(2, 600), ENERGIES, plain).latency_s)
+    decoder = replace(LLAVA, configuration=LLAVA.writer)
+    alone = found(2, 600, 8, decoder, cached=False)
+    assert run.token_s == pytest.approx(alone.token_s)
+    assert run.first_token_s > alone.first_token_s
+    # the tower and the projector stay beside the decoder: 7 063 427 072 parameters of 2 B
+    assert run.memory.weight_bytes == 2 * 7_063_427_072
+
+
+@pytest.mark.parametrize("how", [Parallelism(tp=4), Parallelism(pp=2)])
+def test_each_of_several_devices_encodes_the_images(how):
+    system = system_named(REGISTRY, "hgx-h100")
+    runs = [
+        generate([Place(system.device, how, system)], Run(net, 4, 600, 8), ENERGIES, Setting("bf16"))[0].found
+        for net in (LLAVA, replace(LLAVA, configuration=LLAVA.writer))
+    ]
+    seen, blind = runs
+    tower = LLAVA.configuration.parameters - LLAVA.writer.parameters
+    assert seen.memory.weight_bytes - blind.memory.weight_bytes == pytest.approx(2 * tower)
+    assert seen.token_s == pytest.approx(blind.token_s)
+    assert seen.first_token_s > blind.first_token_s
+
+
+def test_a_prompt_has_room_for_its_image():
+    with pytest.raises(WorkloadError, match="more than the 576 tokens of its image, found 576"):
+        Run(LLAVA, 1, 576, 8)
+    with pytest.raises(WorkloadError, match="--train needs a single decoder or encoder, not one that sees images"):
+        LLAVA.transformer  # noqa: B018
