@@ -8,7 +8,6 @@ A picture takes as many steps as its sampler has, each of them this table.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from rooflint.workloads.flow import INPUT
 from rooflint.workloads.layers import Architecture, Layers
@@ -62,7 +61,7 @@ class DiffusionTransformer(Architecture):
         self.refuse_tokens(new, past)
         layers = self._rows(batch)
         given = batch * (self.channels * self.side**2 + 2)
-        return self.finished(layers, batch, given, partial(_of_batch, self))
+        return self.finished(layers, batch, given)
 
     def layers(self) -> Layers:
         """Of one latent."""
@@ -179,7 +178,7 @@ class UNet(Architecture):
         layers = self._rows(batch)
         pooled = self.vector - self.sizes * self.frequencies
         given = self.latent * self.side**2 + self.text * self.text_tokens + pooled + self.sizes + 1
-        return self.finished(layers, batch, batch * given, partial(_of_batch, self))
+        return self.finished(layers, batch, batch * given)
 
     def layers(self) -> Layers:
         """Of one latent."""
@@ -310,7 +309,3 @@ class _At:
         )  # fmt: skip
         out = layers.linear(f"{name}_out", attended, rows=rows, n=width, k=width, layers=depth, bias=width)
         return layers.each(f"{name}_add", "add", [beside, out], rows * width, 1, depth)
-
-
-def _of_batch(net: Architecture, batch: int) -> Workload:
-    return net.table(batch)

@@ -75,6 +75,15 @@ class Roles:
         parts = np.array([one.weights.part or "" for one in self.rows], dtype=np.str_)
         return RoleColumns(parts, *np.array(each, dtype=np.int64).reshape(-1, 4).T)
 
+    def scaled(self, samples: int, batch: int) -> "Roles":
+        """The same for another number of samples, which share the weights."""
+        if not any(one.cache_in or one.cache_out for one in self.rows):
+            return self
+        rows = (
+            Role(one.weights, one.cache_in // batch * samples, one.cache_out // batch * samples) for one in self.rows
+        )
+        return Roles(tuple(rows), self.constant)
+
     @property
     def has_experts(self) -> bool:
         """Whether some of its weights are those of experts."""
@@ -107,8 +116,12 @@ class Flow:
 
     def scaled(self, samples: int, batch: int) -> Self:
         """The same for another number of samples."""
-        kept = self.elements_cache // batch * samples
-        return replace(self, elements_input=self.elements_input // batch * samples, elements_cache=kept, roles=None)
+        return replace(
+            self,
+            elements_input=self.elements_input // batch * samples,
+            elements_cache=self.elements_cache // batch * samples,
+            roles=self.roles and self.roles.scaled(samples, batch),
+        )
 
     def readers(self) -> list[set[int]]:
         """For each row the rows that read its result."""

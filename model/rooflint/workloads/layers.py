@@ -223,13 +223,16 @@ class Architecture(ABC):
         layers: Layers,
         batch: int,
         elements_input: int,
-        remake: Callable[[int], Workload],
+        remake: Callable[[int], Workload] | None = None,
         *,
         cache: int = 0,
         tokens: Tokens | None = None,
         returns: Sequence[int] = (),
     ) -> Workload:
-        """The table of those rows, of which the last is returned if none are named."""
+        """The table of those rows, of which the last is returned if none are named.
+
+        It is made again for another batch where it is more than this one scaled.
+        """
         last = tuple(returns) or (len(layers.ops) - 1,)
         roles = Roles(tuple(layers.roles), (self._share,))
         flow = Flow(tuple(layers.reads), last, elements_input, self.parameters, cache, roles)

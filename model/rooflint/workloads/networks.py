@@ -301,9 +301,15 @@ class Network:
         Raises WorkloadError for more than its context.
         """
         if isinstance(self.configuration, Architecture):
-            return self.configuration.table(batch, new, past)
+            return _of_one(self.configuration, new, past).at_batch(batch)
         tokens = min(PROMPT, self.transformer.context - past) if new is None else new
         return table(self.transformer, batch, tokens, [Step(past)])
+
+
+@lru_cache(maxsize=64)
+def _of_one(net: Architecture, new: int | None, past: int) -> Workload:
+    """The table of one sample, of which those of others are made."""
+    return net.table(1, new, past)
 
 
 def network_names(roots: Roots = (PACKAGED,)) -> list[str]:

@@ -6,7 +6,6 @@ Recording(…).table(batch=8)                          # 8 recordings of the len
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 
 from rooflint.workloads.flow import INPUT
 from rooflint.workloads.layers import Architecture, Layers
@@ -50,7 +49,7 @@ class ImageEncoder(Architecture):
         """Some images. Raises WorkloadError for tokens."""
         self.refuse_tokens(new, past)
         given = batch * self.channels * self.size**2
-        return self.finished(self._rows(batch), batch, given, partial(_of_batch, self))
+        return self.finished(self._rows(batch), batch, given)
 
     def layers(self) -> Layers:
         """Of one image."""
@@ -161,7 +160,7 @@ class Recording(Architecture):
     def table(self, batch: int = 1, new: int | None = None, past: int = 0) -> Workload:
         """Some recordings. Raises WorkloadError for tokens."""
         self.refuse_tokens(new, past, "reads a recording")
-        return self.finished(self._rows(batch), batch, batch * self.samples, partial(_of_batch, self))
+        return self.finished(self._rows(batch), batch, batch * self.samples)
 
     def layers(self) -> Layers:
         """Of one recording, and the vector that stands for masked frames in training."""
@@ -219,7 +218,3 @@ class Recording(Architecture):
         )  # fmt: skip
         layers.parameters += kernel
         return layers.each("positions_gelu", "gelu", [last], count, GELU_OPS["none"])
-
-
-def _of_batch(net: Architecture, batch: int) -> Workload:
-    return net.table(batch)

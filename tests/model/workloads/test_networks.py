@@ -144,3 +144,13 @@ def test_an_unknown_network_is_compared_with_ones_own(specs):
     specs.write("acme/mine-8b", LLAMA, "networks")
     with pytest.raises(WorkloadError, match=r"unknown network 'mine-8'; did you mean mine-8b"):
         network_named("mine-8", (specs.root, PACKAGED))
+
+
+@pytest.mark.parametrize("name", ["dit-xl-2", "sdxl-unet", "sam-vit-h", "wav2vec2-base"])
+@pytest.mark.parametrize("batch", [2, 7])
+def test_a_table_that_is_scaled_is_the_one_that_is_made_anew(name, batch):
+    net = network_named(name)
+    scaled, anew = net.workload(batch), net.configuration.table(batch)
+    assert scaled == anew  # rows and data flow, with what policies tell apart
+    for storage in ("bf16", "w4a16"):
+        assert (scaled.bytes_moved(storage) == anew.bytes_moved(storage)).all()
