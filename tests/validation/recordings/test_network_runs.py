@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -41,6 +42,7 @@ def stubs(monkeypatch):
 
     monkeypatch.setattr(products, "has_torch", lambda: True)
     monkeypatch.setattr(network_runs, "reference", reference)
+    monkeypatch.setattr(network_runs, "reference_s", lambda request, precision: request.seconds)
     monkeypatch.setattr(network_runs, "model", lambda name, batch, sweep: Model(name, None, (), MACS * batch))
     monkeypatch.setattr(network, "measured", lambda *what, **how: (what, how))
     monkeypatch.setattr(stream, "passes", lambda device: [])
@@ -128,32 +130,40 @@ EIGHT = cases(runs.Request(), Sweep(tuple("abcdefgh")))
 
 
 @pytest.mark.parametrize(
-    ("left_s", "seconds", "chosen"),
+    ("left_s", "seconds", "chosen"),  # four fifths of the time are planned
     [
         (math.inf, 10.0, 8),
-        # one search of 10 s, eight of 10 + 1.5
-        (102.0, 10.0, 8),
-        # (57 - 8 × 1.5) / (1 + 8)
-        (57.0, 5.0, 8),
-        # one search of 1 s, (16 - 1) / (1 + 1.5)
-        (16.0, 1.0, 6),
+        # one search of 10 s, eight of 10 + 1.5, one pass of 2
+        (104.0 / 0.8, 10.0, 8),
+        # (59 - 8 × 1.5 - 2) / (1 + 8), in steps of 5 %
+        (59.0 / 0.8, 10 * 0.95**14, 8),
+        # one search and one pass of 1 s, (17 - 2) / (1 + 1.5)
+        (17.0 / 0.8, 1.0, 6),
         # one at least
         (0.5, 1.0, 1),
     ],
 )
-def test_figures_get_shorter_before_one_is_dropped(left_s, seconds, chosen):
+def test_figures_get_shorter_before_one_is_dropped(stubs, left_s, seconds, chosen):
     found = plan(EIGHT, runs.Request(seconds=10), left_s)
     assert (found.seconds, len(found.chosen)) == (pytest.approx(seconds), chosen)
     assert (*found.chosen, *found.dropped) == tuple(EIGHT)
 
 
 def test_what_a_budget_drops_is_left_out_by_name(stubs, results):
-    results.budget_s = 16.4
+    results.budget_s = 21.8
     network_runs.networks(runs.Request(), Sweep(tuple("abcdefgh")), results)
     assert len(results.measurements) == 6
     assert results.left_out == {
-        "2 of 8 network runs": "do not fit the budget of 16.4 s: network g fp32 b1, network h fp32 b1"
+        "2 of 8 network runs": "do not fit the budget of 21.8 s: network g fp32 b1, network h fp32 b1"
     }
+
+
+def test_the_pass_through_memory_comes_last(stubs, results, monkeypatch):
+    one_pass = SimpleNamespace(name="triad torch")
+    monkeypatch.setattr(stream, "passes", lambda device: [one_pass])
+    monkeypatch.setattr(stream, "measured", lambda *what, **how: (what, how))
+    network_runs.networks(runs.Request(seconds=0.5), Sweep(("resnet18",)), results)
+    assert results.names == ["network resnet18 fp32 b1", "reference product in fp32", "stream triad torch"]
 
 
 # ---- names

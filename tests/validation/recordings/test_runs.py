@@ -2,6 +2,7 @@
 
 import ast
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -271,3 +272,34 @@ def test_what_the_measured_suite_calls_is_there():
     called = {(one.value.id, one.attr) for one in nodes if isinstance(one.value, ast.Name) and one.value.id in modules}
     assert len(called) > 10
     assert [one for one in sorted(called) if not hasattr(modules[one[0]], one[1])] == []
+
+
+def test_what_is_measured_in_the_end_is_no_longer_left_out(results):
+    results.left_out["stream a"] = "the 20 s for measuring were spent"
+    results._keep("stream a", "measured")
+    assert "stream a" in results.left_out
+    measured = object()
+    results._keep("stream a", measured)
+    assert (results.left_out, results.measurements) == ({}, [measured])
+
+
+def test_the_time_left_counts_shared_work_once(results):
+    lines = []
+    results.tell, results.expected, results.budget_s = lines.append, 3, 1000.0
+    results.began_s -= 100.0
+    results.shared_s, results.ahead_s = 80.0, 30.0
+    results.tried = 1
+    assert results._left == "; 70 s left"  # 30 s of shared work, two figures of 20 s
+
+
+def test_no_product_is_begun_that_cannot_end_in_time():
+    begun = []
+
+    def make(shape):
+        begun.append(shape)
+        return lambda: time.sleep(0.001 * shape[0] / 64)
+
+    rate = gemm._rate(make, HostClock(), 0.5)
+    assert rate((64, 64, 64)) and rate((128, 128, 128))
+    assert rate((64 * 2**10, 64, 64 * 2**10)) is None
+    assert begun == [(64, 64, 64), (128, 128, 128)]

@@ -1,10 +1,10 @@
 """Runs of networks on one device: which cases, in which order, within which time, each beside the peak product."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
-from pytest_rooflint.recordings.runs import NO_TORCH, Request, Results, reference, tried
+from pytest_rooflint.recordings.runs import NO_TORCH, Request, Results, reference, reference_s, tried
 from rooflint.base.errors import RooflintError
 from rooflint.base.text import counted, some
 from rooflint.base.units import SECONDS, format_quantity
@@ -21,6 +21,12 @@ LEAST_S = 1.0
 """A network is not timed for less. [s]"""
 AROUND_S = 1.5
 """Building, moving and warming up a network takes about so long beside its samples. [s]"""
+STREAM_S = 2.0
+"""A pass through memory is timed no longer. [s]"""
+PLANNED = 0.8
+"""Share of the time left that a plan fills: on a shared machine, all takes longer."""
+SHORTER = 0.95
+"""Share of the time for a figure that is tried next, where too few fit."""
 STORED = {"int8": ("fp32", 8 / 32), "int4": ("bf16", (4 + 2 * 16 / 128) / 16)}
 """What is stored where linear layers were quantized: the precision of all else, and the share that their weights keep.
 
@@ -90,7 +96,7 @@ def _cases(precisions: tuple[str, ...], modes: list[str], sweep: Sweep) -> Itera
 
 @dataclass(frozen=True)
 class Plan:
-    """What fits a budget."""
+    """What fits a budget, with the search of the peak product in each precision and one pass through memory."""
 
     chosen: tuple[Case, ...]
     seconds: float
@@ -100,19 +106,24 @@ class Plan:
 
 def plan(every: list[Case], request: Request, left_s: float) -> Plan:
     """As many cases as fit the time, each as long as was asked for, and shorter before one is dropped. [s]"""
-    precisions = len({one.precision for one in every})
+    precisions = {_multiplied(one.precision) for one in every}
     around_s = AROUND_S + request.energy_s
 
-    def needed_s(seconds: float, count: int) -> float:
-        return precisions * seconds + count * (seconds + around_s)
+    def fits(seconds: float, count: int) -> bool:
+        peaks_s = sum(reference_s(replace(request, seconds=seconds), one) for one in precisions)
+        return peaks_s + count * (seconds + around_s) + min(seconds, STREAM_S) <= PLANNED * left_s
 
-    if needed_s(request.seconds, len(every)) <= left_s:
-        return Plan(tuple(every), request.seconds)
-    fitting = (left_s - len(every) * around_s) / (precisions + len(every))
-    if fitting >= LEAST_S:
-        return Plan(tuple(every), fitting)
-    count = max(1, min(len(every), int((left_s - precisions * LEAST_S) / (LEAST_S + around_s))))
-    return Plan(tuple(every[:count]), LEAST_S, tuple(every[count:]))
+    seconds, count = request.seconds, len(every)
+    while seconds > LEAST_S and not fits(seconds, count):
+        seconds = max(LEAST_S, SHORTER * seconds)
+    while count > 1 and not fits(seconds, count):
+        count -= 1
+    return Plan(tuple(every[:count]), seconds, tuple(every[count:]))
+
+
+def _multiplied(precision: str) -> str:
+    """The precision of the products: weights of 4 bit are multiplied in bf16."""
+    return "bf16" if precision == "int4" else precision
 
 
 def networks(request: Request, sweep: Sweep, results: Results) -> None:
@@ -132,9 +143,11 @@ def networks(request: Request, sweep: Sweep, results: Results) -> None:
         what = f"{len(found.dropped)} of {counted(len(found.chosen) + len(found.dropped), 'network run')}"
         results.left_out[what] = f"do not fit the budget of {budget}: {some([one.label for one in found.dropped])}"
     results.expected += len(found.chosen)
-    _stream_once(request, results)
+    lacks_stream = not any(isinstance(one.subject, Stream) for one in results.measurements)
     timed = replace(request, seconds=found.seconds)
-    peaks = _Peaks(timed, results)
+    peaks = _Peaks(
+        timed, results, {_multiplied(one.precision) for one in found.chosen if one.label not in results.done}
+    )
     for case in found.chosen:
         setting = Setting(
             batch=case.batch,
@@ -144,13 +157,13 @@ def networks(request: Request, sweep: Sweep, results: Results) -> None:
             **network.mode(case.mode),
         )
         results.add(case.label, partial(_measured, timed, case, setting, sweep, peaks))
+    if lacks_stream:
+        _stream_once(timed, results)
 
 
 def _stream_once(request: Request, results: Results) -> None:
-    """One pass through memory, where none was timed: the other roof that networks stand under."""
-    if any(isinstance(one.subject, Stream) for one in results.measurements):
-        return
-    plan_ = gemm.plan_of(min(request.seconds, 2.0))
+    """One pass through memory: the other roof that networks stand under."""
+    plan_ = gemm.plan_of(min(request.seconds, STREAM_S))
     for one in stream.passes(request.device):
         if one.name == "triad torch":
             results.expected += 1
@@ -160,16 +173,21 @@ def _stream_once(request: Request, results: Results) -> None:
 class _Peaks:
     """The peak product of each precision, searched for when the first network needs it."""
 
-    def __init__(self, request: Request, results: Results) -> None:
+    def __init__(self, request: Request, results: Results, precisions: Collection[str]) -> None:
         self._request, self.results = request, results
+        self._planned_s = {one: reference_s(request, one) for one in precisions}
         self._found: dict[str, Peak | str] = {}
+        results.ahead_s += sum(self._planned_s.values())
 
     def of(self, precision: str) -> Peak:
         """Raises NotMeasuredError where there is none, with the reason each time."""
         if precision not in self._found:
             self.results.progress(f"reference product in {precision}")
             reasons: list[str] = []
+            began_s = self.results.spent_s
             found = tried(reasons, partial(reference, self._request, precision))
+            self.results.shared_s += self.results.spent_s - began_s
+            self.results.ahead_s -= self._planned_s.pop(precision)
             self._found[precision] = found or reasons[0]
         peak = self._found[precision]
         if isinstance(peak, str):
@@ -178,13 +196,12 @@ class _Peaks:
 
 
 def _measured(request: Request, case: Case, setting: Setting, sweep: Sweep, peaks: _Peaks) -> Measurement:
-    weights_only = case.precision == "int4"  # its products are in bf16
     return network.measured(
         model(case.name, case.batch, sweep),
         setting,
         observer=peaks.results.observer,
         plan=gemm.plan_of(request.seconds),
-        reference=peaks.of("bf16" if weights_only else case.precision),
+        reference=peaks.of(_multiplied(case.precision)),
         energy_s=request.energy_s,
         left_s=peaks.results.budget_s - peaks.results.spent_s,
     )

@@ -21,6 +21,8 @@ from rooflint_measure.stopwatches.products import Kernel
 T = TypeVar("T")
 
 NO_TORCH = "torch is not installed (pip install 'rooflint[torch]')"
+TURNS_S = 1.0
+"""The fastest products of several libraries are timed in turn for so long. [s]"""
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,10 @@ class Results:
     expected: int = 0
     """Figures that are known to come."""
     tried: int = 0
+    shared_s: float = 0.0
+    """Spent on what several figures need, such as the search of a peak product. [s]"""
+    ahead_s: float = 0.0
+    """About how much of that is to come. [s]"""
     began_s: float = field(default_factory=time.perf_counter)
 
     @property
@@ -108,6 +114,7 @@ class Results:
             self.left_out[name] = found
         else:
             self.measurements.append(found)
+            self.left_out.pop(name, None)  # an earlier try may have failed
         if not self.stopped and not again:  # what a dead device did not do is tried again, too
             self.keep(name, found)
         if self.tell:
@@ -122,7 +129,8 @@ class Results:
         """`; 3 min left`, at the pace so far, within the budget."""
         if self.expected <= self.tried:
             return ""
-        left_s = min(self.spent_s / self.tried * (self.expected - self.tried), self.budget_s - self.spent_s)
+        pace_s = (self.spent_s - self.shared_s) / self.tried
+        left_s = min(self.ahead_s + pace_s * (self.expected - self.tried), self.budget_s - self.spent_s)
         return f"; {minutes(max(left_s, 0.0))} left"
 
 
@@ -284,11 +292,25 @@ def gpu_anchors(request: Request, results: Results) -> None:
                 results.add(f"{kind} {name} {'x'.join(map(str, shape))}", partial(measured, shape, name))
 
 
+def reference_s(request: Request, name: str) -> float:
+    """About how long `reference` takes. [s]"""
+    every = _candidates(request, name)
+    able = sum(one.precision == name for one in every)
+    probes_s = len(every) * len(gemm.PROBE_SIZES) * gemm.PROBE_S
+    return probes_s + able * gemm.peak_s(request.seconds / 2) + TURNS_S * (able > 1)
+
+
+def _candidates(request: Request, name: str) -> list[Kernel]:
+    """What multiplies in a precision, and in fp32, within this process."""
+    every = (one for one in products.kernels(request.device) if not one.own_process)
+    return [one for one in every if one.precision in ("fp32", name)]
+
+
 def reference(request: Request, name: str) -> Peak:
     """The fastest product in this process, of any native library. Raises NotMeasuredError if there is none."""
-    every = [one for one in products.kernels(request.device) if not one.own_process]
+    every = _candidates(request, name)
     reasons: list[str] = []
-    probed = ((one, tried(reasons, partial(gemm.probe, one))) for one in every if one.precision in ("fp32", name))
+    probed = ((one, tried(reasons, partial(gemm.probe, one))) for one in every)
     rates = {one.name: rate for one, rate in probed if rate}
     fp32 = max((rate for one, rate in rates.items() if one.startswith("fp32 ")), default=None)
 
@@ -300,7 +322,9 @@ def reference(request: Request, name: str) -> Peak:
     peaks = [found for one in able if (found := tried(reasons, partial(native, one)))]
     if not peaks:
         raise NotMeasuredError("; ".join(reasons) or f"no installed library multiplies in {name} here")
-    turns = timing.take_in_turn([one.call for one in peaks], clock=peaks[0].clock, plan=gemm.plan_of(1.0))
+    if len(peaks) == 1:
+        return peaks[0]
+    turns = timing.take_in_turn([one.call for one in peaks], clock=peaks[0].clock, plan=gemm.plan_of(TURNS_S))
     return max(zip(peaks, turns, strict=True), key=lambda pair: pair[0].subject.macs / pair[1].best_s)[0]
 
 

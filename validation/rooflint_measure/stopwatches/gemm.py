@@ -32,6 +32,14 @@ CALL_LIMIT_S = 1.0
 """A shape whose product takes longer is not tried again. [s]"""
 FINALISTS = 5
 """Shapes that are timed in turn before one is chosen, so that a slow moment chooses none."""
+FINAL = 0.6
+"""The finalists are timed for this share of the time of the search."""
+FINAL_CALLS = 5
+"""Of each finalist, at least: two to warm up and three samples."""
+FINAL_LIMIT_S = 3.0
+"""But not longer. [s]"""
+AROUND_S = 1.0
+"""Operands and first calls take about so long beside that. [s]"""
 
 SAMPLES, SAMPLE_S = 400, 0.003
 """Of a measurement: how many at most, and how long each is at least. [1], [s]"""
@@ -177,10 +185,19 @@ def peak(kernel: Kernel, clock: Clock | None = None, search_s: float = SEARCH_S)
         name: search(_rate(make, clock, share_s), kernel.first, kernel.last, kernel.multiple)
         for name, make in kernel.calls.items()
     }
-    name, shape, call = _final(kernel, found, clock)
+    name, shape, call = _final(kernel, found, clock, _final_s(search_s))
     m, n, k = shape
     subject = Gemm(precision=kernel.precision, library=kernel.library, m=m, n=n, k=k)
     return Peak(subject, call, clock, name, sum(len(one.rates) for one in found.values()))
+
+
+def peak_s(search_s: float = SEARCH_S) -> float:
+    """About how long `peak` takes. [s]"""
+    return search_s + _final_s(search_s) + AROUND_S
+
+
+def _final_s(search_s: float) -> float:
+    return min(FINAL_LIMIT_S, FINAL * search_s)
 
 
 def measured(
@@ -200,20 +217,26 @@ def measured(
 
 
 def _rate(make: Make, clock: Clock, seconds: float) -> Rate:
-    """A short trial: the best of a few calls, or None where the product does not fit or the time is over."""
-    end, trial_s = time.perf_counter() + seconds, min(TRIAL_LIMIT_S, seconds / TRIALS)
+    """A short trial: the best of a few calls, or None where the product does not fit or the time is over.
+
+    A product that would not end in time at the best rate so far is not begun.
+    """
+    end, trial_s, best = time.perf_counter() + seconds, min(TRIAL_LIMIT_S, seconds / TRIALS), math.inf
 
     def rate(shape: Shape) -> float | None:
-        m, n, k = shape
-        if time.perf_counter() > end:
+        nonlocal best
+        ops, left_s = OPS_PER_MAC * math.prod(shape), end - time.perf_counter()
+        if left_s < 0 or ops / best > min(CALL_LIMIT_S, left_s):
             return None
         try:
             call = make(shape)
             if clock.seconds(call, 1) > CALL_LIMIT_S:
                 return None
-            return OPS_PER_MAC * m * n * k / _best(call, clock, trial_s)
+            found = ops / _best(call, clock, trial_s)
         except (RuntimeError, MemoryError):  # torch's out of memory is a RuntimeError
             return None
+        best = found if best == math.inf else max(best, found)
+        return found
 
     return rate
 
@@ -226,16 +249,27 @@ def _best(call: Call, clock: Clock, seconds: float) -> float:
     return best_s
 
 
-def _final(kernel: Kernel, found: dict[str, Search], clock: Clock) -> tuple[str, Shape, Call]:
-    """The fastest of the fastest, timed in turn."""
+def _final(kernel: Kernel, found: dict[str, Search], clock: Clock, limit_s: float) -> tuple[str, Shape, Call]:
+    """The fastest of the fastest, timed in turn for so long. [s]"""
     pairs = [(rate, name, shape) for name, one in found.items() for shape, rate in one.rates.items() if rate]
-    able = list(_together(kernel, [(name, shape) for _, name, shape in sorted(pairs, reverse=True)[:FINALISTS]]))
+    able = list(_together(kernel, _affordable(sorted(pairs, reverse=True)[:FINALISTS], limit_s)))
     if not able:
         raise NotMeasuredError(f"no size from {kernel.first} on ran within {CALL_LIMIT_S:g} s a call")
-    plan = Plan(sample_s=SAMPLE_S, samples=60, warm_up_s=0.05, limit_s=3.0, least=3)
+    if len(able) == 1:
+        return able[0]
+    plan = Plan(sample_s=SAMPLE_S, samples=60, warm_up_s=0.05, limit_s=limit_s, least=3)
     turns = take_in_turn([call for _, _, call in able], clock=clock, plan=plan)
     rates = [math.prod(shape) / samples.best_s for (_, shape, _), samples in zip(able, turns, strict=True)]
     return able[max(range(len(able)), key=rates.__getitem__)]
+
+
+def _affordable(pairs: list[tuple[float, str, Shape]], limit_s: float) -> Iterator[tuple[str, Shape]]:
+    """As many as can be called often enough in that time, the first at least. [s]"""
+    for number, (rate, name, shape) in enumerate(pairs):
+        limit_s -= FINAL_CALLS * OPS_PER_MAC * math.prod(shape) / rate
+        if number and limit_s < 0:
+            return
+        yield name, shape
 
 
 def _together(kernel: Kernel, pairs: Iterable[tuple[str, Shape]]) -> Iterator[tuple[str, Shape, Call]]:
