@@ -237,9 +237,12 @@ def family_of(device: Hardware) -> str:
 
 
 def predicted_s(table: Published, given: Given) -> Numbers:
-    """Predicted time of each row, including what the clock measured besides the kernel. [s]"""
-    graph = kernel_of(table, given.chip).predict(work_of(table, given.chip), given.chip, given.constants)
-    return graph - gap_s(given) + beside_s(table, given)
+    """Predicted time of each row, including what the clock measured besides the kernel. [s]
+
+    A kernel takes no less than its work, also where a wrong clock makes its launch shorter than the gap.
+    """
+    times = kernel_of(table, given.chip).time(work_of(table, given.chip), given.chip, given.constants)
+    return np.maximum(times.seconds - gap_s(given), times.together_s) + beside_s(table, given)
 
 
 def kernel_of(table: Published, chip: Chip) -> Kernel:

@@ -1,6 +1,7 @@
 """Published tables: what is refused, with its line, which claims they want, and how each op is predicted and timed."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -215,6 +216,13 @@ def test_a_profiler_does_not_see_the_gap_and_the_host_sees_its_floor_instead(row
     assert graph - kernel == pytest.approx(1.3e-6)
     host = predicted_s(rows_of("gemm", row, timing="host\nfloor: {us: 21, where: p. 3}"), given)[0]
     assert host - kernel == pytest.approx(21e-6)
+
+
+def test_a_kernel_takes_its_work_where_a_wrong_clock_makes_its_launch_shorter_than_the_gap(rows_of):
+    table = rows_of("silu_mul", (1, 64, 5), timing="kernel")
+    given = given_of(table, REGISTRY)
+    faster = given._replace(chip=replace(given.chip, clock_hz=100 * given.chip.clock_hz))
+    assert 0 < predicted_s(table, faster)[0] < predicted_s(table, given)[0]
 
 
 def test_where_the_same_operands_were_touched_just_before_l2_may_hold_them(rows_of):
