@@ -75,6 +75,11 @@ def figures(source, tmp_path):
             "PEAKS = [('h100', 989, 80)]",
             [("h100", "tuple without names", "('h100', 989, 80)")],
         ),
+        (
+            "PEAK_FLOPS = [('h100', 989, 80)]",
+            [("h100", "tuple without names", "('h100', 989, 80)")],
+        ),
+        ("PEAKS = {'h100': 989e12}", [("h100", "PEAKS", "989e12")]),
         ("TFLOPS = {(8, 0): 312}", [("compute capability 8.0", "TFLOPS", "312")]),
         ("TPU_FLOPS = {'v4': 275e12}", [("TPU v4", "TPU_FLOPS", "275e12")]),
         ("A100_PEAK_FLOPS = 312e12", [("A100", "PEAK FLOPS", "312e12")]),

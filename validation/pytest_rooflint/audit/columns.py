@@ -143,7 +143,7 @@ _RULES = (
         _CAPACITIES,
         _CACHES | _HOST | _LEFT | _LINKS | {"clock", "type", "compute", "bw", "bandwidth"},
     ),
-    _Rule("peak", frozenset({"peak", "flops", "compute"}), _RATES, _PER | _HOST | _DIMENSIONS | _CAPABILITY),
+    _Rule("peak", frozenset({"peak", "peaks", "flops", "compute"}), _RATES, _PER | _HOST | _DIMENSIONS | _CAPABILITY),
 )
 
 

@@ -276,7 +276,7 @@ class _Reader:
         numbers = [number.value for _, value in items if (number := self.arithmetic.number(value))]
         known = guessed(place.column)
         is_mixed = len(numbers) > 1 and max(numbers) > MOST_APART * min(numbers)
-        is_row = len(numbers) > 1 and known is None and bool(plain_text(items[0][1]))
+        is_row = len(numbers) > 1 and bool(plain_text(items[0][1]))
         if is_mixed or is_row or (known and known.role == "number"):
             text = f"({', '.join(self.arithmetic.segment(value) for _, value in items)})"
             cell = Cell(shorten(text, LONGEST_TEXT, placeholder="…)"), items[0][1].lineno)
