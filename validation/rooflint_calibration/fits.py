@@ -395,7 +395,7 @@ def _transform_sample(table: Published, given: Given, family: str) -> Sample:
         model = published.kernel_of(table, on.chip)
         assert isinstance(model, WinogradConvolution)
         found = model.algorithms(published.work_of(table, on.chip), on.chip, constants)
-        return found["transformed"].seconds - published.gap_s(on) + published.beside_s(table, on)
+        return published.timed_s(found["transformed"], table, on)
 
     rows = (table.sizes[RAN] == TRANSFORMED) & table.comparable
     return _fitted_rows(Sample(table.slug, family, table.seconds, predict), rows)

@@ -24,7 +24,7 @@ from rooflint.kernels import convolution, dispatch, gemm
 from rooflint.kernels.chip import Chip, chip_of
 from rooflint.kernels.constants import Constants, constants_file
 from rooflint.kernels.dispatch import kernel_for
-from rooflint.kernels.kernel import Kernel, Work
+from rooflint.kernels.kernel import Kernel, Times, Work
 from rooflint.kernels.shapes import COLD, Numbers, Shapes, shapes
 from rooflint_calibration.package import PUBLISHED
 from rooflint_calibration.rows import Mask
@@ -237,11 +237,17 @@ def family_of(device: Hardware) -> str:
 
 
 def predicted_s(table: Published, given: Given) -> Numbers:
-    """Predicted time of each row, including what the clock measured besides the kernel. [s]
+    """Predicted time of each row, including what the clock measured besides the kernel. [s]"""
+    return timed_s(
+        kernel_of(table, given.chip).time(work_of(table, given.chip), given.chip, given.constants), table, given
+    )
+
+
+def timed_s(times: Times, table: Published, given: Given) -> Numbers:
+    """Of kernels of a graph, what the clock of a table measures. [s]
 
     A kernel takes no less than its work, also where a wrong clock makes its launch shorter than the gap.
     """
-    times = kernel_of(table, given.chip).time(work_of(table, given.chip), given.chip, given.constants)
     return np.maximum(times.seconds - gap_s(given), times.together_s) + beside_s(table, given)
 
 

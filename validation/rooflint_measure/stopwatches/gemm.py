@@ -221,12 +221,12 @@ def _rate(make: Make, clock: Clock, seconds: float) -> Rate:
 
     A product that would not end in time at the best rate so far is not begun.
     """
-    end, trial_s, best = time.perf_counter() + seconds, min(TRIAL_LIMIT_S, seconds / TRIALS), math.inf
+    end, trial_s, best = time.perf_counter() + seconds, min(TRIAL_LIMIT_S, seconds / TRIALS), 0.0
 
     def rate(shape: Shape) -> float | None:
         nonlocal best
         ops, left_s = OPS_PER_MAC * math.prod(shape), end - time.perf_counter()
-        if left_s < 0 or ops / best > min(CALL_LIMIT_S, left_s):
+        if left_s < 0 or ops > best * min(CALL_LIMIT_S, left_s) > 0:
             return None
         try:
             call = make(shape)
@@ -235,7 +235,7 @@ def _rate(make: Make, clock: Clock, seconds: float) -> Rate:
             found = ops / _best(call, clock, trial_s)
         except (RuntimeError, MemoryError):  # torch's out of memory is a RuntimeError
             return None
-        best = found if best == math.inf else max(best, found)
+        best = max(best, found)
         return found
 
     return rate
