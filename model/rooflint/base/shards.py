@@ -9,6 +9,7 @@ it ends the run.
 """
 
 import os
+import pickle
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -75,16 +76,19 @@ def results(function: Callable[[S], R], shards: Sequence[S], workers: Workers = 
 
     with _backend(workers):
         form = "list" if workers.ray else "generator"  # Ray's backend has no generator
-        asked = partial(_checked, function, code()) if workers.dask or workers.ray else function
-        calls = (delayed(asked)(shard) for shard in shards)
+        if workers.dask or workers.ray:
+            # bytes travel with their task; other arguments joblib leaves with one worker of Dask, and they die with it
+            calls = (delayed(partial(_checked, function, code()))(pickle.dumps(shard)) for shard in shards)
+        else:
+            calls = (delayed(function)(shard) for shard in shards)
         yield from Parallel(return_as=form, batch_size=1, pre_dispatch="all")(calls)
 
 
-def _checked(function: Callable[[S], R], expected: str, shard: S) -> R:
+def _checked(function: Callable[[S], R], expected: str, pickled: bytes) -> R:
     """On a worker of a cluster. Raises ClusterError where its code is not that of the process that asks."""
     if code() != expected:
         raise ClusterError("a worker has another version of rooflint; install the same as here")
-    return function(shard)
+    return function(pickle.loads(pickled))
 
 
 @cache

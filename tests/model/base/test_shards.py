@@ -4,8 +4,10 @@ import math
 import os
 import signal
 import sys
+import time
 from functools import partial
 
+import numpy as np
 import pytest
 
 from rooflint.base import strict_yaml
@@ -46,6 +48,27 @@ def test_a_killed_process_ends_the_run_with_a_sentence():
     kill = partial(signal.raise_signal)
     with pytest.raises(ClusterError, match=r"^a worker process was killed; is there enough memory"):
         list(results(kill, [signal.SIGKILL] * 2, Workers(2)))
+
+
+@pytest.mark.slow
+def test_a_killed_worker_of_a_cluster_takes_no_shard_with_it():
+    # more than a kilobyte each: joblib scatters such arguments, one copy to one worker
+    distributed = pytest.importorskip("distributed")
+    shards = [np.full(1000, n) for n in range(40)]
+
+    def slow_sum(shard):
+        time.sleep(0.05)
+        return int(shard.sum())
+
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        first, *_ = client.run(os.getpid).values()
+        found = results(slow_sum, shards, Workers(dask=cluster.scheduler_address))
+        sums = [next(found)]
+        os.kill(first, signal.SIGKILL)
+        assert [*sums, *found] == [1000 * n for n in range(40)]
 
 
 @pytest.mark.slow
