@@ -5,7 +5,6 @@ EncoderDecoder(…).table(batch=8, past=100)           # the token after 100, on
 """
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Literal
 
 from rooflint.workloads.configuration import Activation, Norm
@@ -60,8 +59,8 @@ class EncoderDecoder(Architecture):
         encoded = self._encode(layers, batch, source)
         self._decode(layers, batch, new, 0, source, encoded)
         elements = batch * (2 * source * self.mels or source) + batch * new
-        remake, cache = partial(_first, self, source, new), batch * self._cache(new, source)
-        return self.finished(layers, batch, elements, remake, cache=cache, tokens=Tokens(source, 0))
+        cache = batch * self._cache(new, source)
+        return self.finished(layers, batch, elements, cache=cache, tokens=Tokens(source, 0))
 
     def step(self, batch: int, new: int, past: int) -> Workload:
         """New tokens of the decoder after others, with the keys and values of all that the encoder reads."""
@@ -69,9 +68,8 @@ class EncoderDecoder(Architecture):
             raise WorkloadError(f"{self.name}: want at most {self.context} tokens, its context; found {past + new}")
         layers = Layers()
         self._decode(layers, batch, new, past, self.source, None)
-        remake = partial(_step, self, new, past)
         cache = batch * self._cache(past + new, self.source)
-        return self.finished(layers, batch, batch * new, remake, cache=cache, tokens=Tokens(new, past))
+        return self.finished(layers, batch, batch * new, cache=cache, tokens=Tokens(new, past))
 
     def _cache(self, kept: int, source: int) -> int:
         """Keys and values of a sample: of tokens that were written, and of those that the encoder read."""
@@ -227,11 +225,3 @@ class EncoderDecoder(Architecture):
         active = layers.add("activation", kind, [up], elements, count, other_ops=ops * rows * inner)
         down = layers.linear("down", active, rows=rows, n=hidden, k=inner, layers=count, bias=hidden * biased)
         return layers.each("feed_forward_add", "add", [read, down], rows * hidden, 1, count)
-
-
-def _first(net: EncoderDecoder, source: int, new: int, batch: int) -> Workload:
-    return net.first(batch, source, new)
-
-
-def _step(net: EncoderDecoder, new: int, past: int, batch: int) -> Workload:
-    return net.step(batch, new, past)

@@ -6,8 +6,8 @@ Rows are known by their position in the table. What a kernel hands on inside of 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
-from typing import NamedTuple, Self
+from itertools import pairwise, starmap
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,34 +60,62 @@ class RoleColumns(NamedTuple):
     cache_in: NDArray[np.int64]
     cache_out: NDArray[np.int64]
 
+    @classmethod
+    def of(cls, rows: Sequence[Role]) -> "RoleColumns":
+        """Those of some rows."""
+        each = [(*one.weights[1:], one.cache_in, one.cache_out) for one in rows]
+        parts = np.array([one.weights.part or "" for one in rows], dtype=np.str_)
+        return cls(parts, *np.array(each, dtype=np.int64).reshape(-1, 4).T)
+
 
 @dataclass(frozen=True)
 class Roles:
     """Of each row, and of the constants of the whole network, each once."""
 
-    rows: tuple[Role, ...]
+    columns: RoleColumns
     constant: tuple[Share, ...]
 
+    @classmethod
+    def of(cls, rows: Sequence[Role], constant: tuple[Share, ...]) -> "Roles":
+        """Those of some rows."""
+        return cls(RoleColumns.of(rows), constant)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Roles):
+            return NotImplemented
+        return self.constant == other.constant and all(map(np.array_equal, self.columns, other.columns))
+
+    def __hash__(self) -> int:
+        return hash((self.constant, *(column.tobytes() for column in self.columns[1:])))
+
     @cached_property
-    def columns(self) -> RoleColumns:
-        """The rows as columns."""
-        each = [(one.weights.elements, one.weights.channels, one.cache_in, one.cache_out) for one in self.rows]
-        parts = np.array([one.weights.part or "" for one in self.rows], dtype=np.str_)
-        return RoleColumns(parts, *np.array(each, dtype=np.int64).reshape(-1, 4).T)
+    def rows(self) -> tuple[Role, ...]:
+        """The columns row by row."""
+        return tuple(starmap(_role, zip(*(column.tolist() for column in self.columns), strict=True)))
 
     def scaled(self, samples: int, batch: int) -> "Roles":
         """The same for another number of samples, which share the weights."""
-        if not any(one.cache_in or one.cache_out for one in self.rows):
+        read, written = self.columns.cache_in, self.columns.cache_out
+        if not (read.any() or written.any()):
             return self
-        rows = (
-            Role(one.weights, one.cache_in // batch * samples, one.cache_out // batch * samples) for one in self.rows
-        )
-        return Roles(tuple(rows), self.constant)
+        columns = self.columns._replace(cache_in=read // batch * samples, cache_out=written // batch * samples)
+        return Roles(columns, self.constant)
+
+    def some(self, rows: Sequence[int]) -> "Roles":
+        """Those of some rows."""
+        at = [*rows]
+        part, elements, channels, read, written = self.columns
+        columns = RoleColumns(part[at], elements[at], channels[at], read[at], written[at])
+        return Roles(columns, self.constant)
 
     @property
     def has_experts(self) -> bool:
         """Whether some of its weights are those of experts."""
         return any(one.part == "experts" for one in self.constant)
+
+
+def _role(part: Part | Literal[""], elements: int, channels: int, cache_in: int, cache_out: int) -> Role:
+    return Role(Share(part or None, elements, channels), cache_in, cache_out)
 
 
 @dataclass(frozen=True)
@@ -246,7 +274,7 @@ class _Kernels:
         rows = tuple(self.rows[place] for place in places)
         heads = tuple(self.heads[place] for place in places)
         # what joins a kernel has no such weights and leaves the cache alone
-        roles = flow.roles and replace(flow.roles, rows=tuple(flow.roles.rows[head] for head in heads))
+        roles = flow.roles and flow.roles.some(heads)
         return Fused(rows, replace(flow, reads=reads, returns=returns, roles=roles), heads)
 
 

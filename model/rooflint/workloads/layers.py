@@ -234,6 +234,6 @@ class Architecture(ABC):
         It is made again for another batch where it is more than this one scaled.
         """
         last = tuple(returns) or (len(layers.ops) - 1,)
-        roles = Roles(tuple(layers.roles), (self._share,))
+        roles = Roles.of(layers.roles, (self._share,))
         flow = Flow(tuple(layers.reads), last, elements_input, self.parameters, cache, roles)
         return Workload.from_ops(self.name, layers.ops, batch, flow=flow, tokens=tokens, remake=remake)

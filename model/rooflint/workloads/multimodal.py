@@ -115,7 +115,8 @@ class VisionLanguage(Architecture):
         layers.take(decoder, also)
         assert decoder.flow is not None
         pixels = 0 if past else batch * self._pixels
-        remake, cache = partial(_seen_at, self, tokens, past), decoder.flow.elements_cache
+        remake = partial(_seen_at, self, tokens, past) if self.language.experts else None
+        cache = decoder.flow.elements_cache
         return self.finished(layers, batch, batch * tokens + pixels, remake, cache=cache, tokens=Tokens(tokens, past))
 
     @cached_property

@@ -8,15 +8,16 @@ inference engine: queries, keys and values are one product, and so are gate and 
 each sequence. docs/method-networks.md has the formulas.
 """
 
-import math
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Sequence
+from functools import lru_cache, partial
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rooflint.workloads.configuration import Encoder, Experts, Image, Latent, Transformer, keys_seen
+from rooflint.workloads.families import Family, polynomials, symbols
 from rooflint.workloads.flow import INPUT, Flow, Role, Roles, Share
-from rooflint.workloads.ops import ELEMENTWISE, GELU_OPS, NORM_OPS, ROWWISE, SOFTMAX_OPS, Op, Tokens, Window
+from rooflint.workloads.ops import ELEMENTWISE, GELU_OPS, NORM_OPS, ROWWISE, SOFTMAX_OPS, Tokens, Window
+from rooflint.workloads.rows import AMOUNTS, Pass, Rows, Seen
 from rooflint.workloads.workload import Workload, WorkloadError
 
 ACTIVATION_OPS = {
@@ -58,50 +59,113 @@ def table(
     With `every` the head sees every new token, as in training; otherwise the last one of each sequence.
     Raises WorkloadError for more tokens than the network has a context for.
     """
-    if net.encoder:
-        return _encoder_table(net, net.encoder, batch, new, steps)
+    steps = tuple(steps)
     most = max(step.past for step in steps) + new
-    if most > net.context:
-        raise WorkloadError(f"{net.name}: want at most {net.context} tokens, its context; found {most}")
-    rows = _Rows(batch * new, sum(step.times for step in steps))
-    last = _embedding(rows, net)
-    last = _layers(rows, net, last, _Pass(batch, new, steps))
-    last = _normed(rows, net, "norm", last, 1)
-    _head(rows, net, last, batch * new if every else batch)
-    cache = batch * net.cache_elements(most)
-    roles = Roles(tuple(rows.roles), net.shares)
-    flow = Flow(tuple(rows.reads), (len(rows.ops) - 1,), batch * new, net.parameters, cache, roles)
-    tokens = Tokens(new, steps[0].past, rows.times)
-    remake = partial(_at_batch, net, new, tuple(steps), every)
-    return Workload.from_ops(net.name, rows.ops, batch, flow=flow, tokens=tokens, remake=remake)
+    _refuse(net, new, most, steps)
+    run, image = _pass(net, batch, new, steps), net.encoder.image if net.encoder else None
+    around: dict[str, Any] = {
+        "given": batch * (image.channels * image.size**2 if image else new),
+        "cache": batch * net.cache_elements(most),
+        "tokens": None if image else Tokens(new, steps[0].past, run.times),
+        "remake": partial(_at_batch, net, new, steps, every),
+    }
+    if _of_family(run):
+        past = [step.past for step in steps]
+        found = _family(net, every, run.one, len(steps)).table(batch, past, run.amounts, **around)
+        if found is not None:
+            return found
+    return _row_by_row(net, run, every, **around)
 
 
 def _at_batch(net: Transformer, new: int, steps: Sequence[Step], every: bool, batch: int) -> Workload:
     return table(net, batch, new, steps, every=every)
 
 
-def _encoder_table(net: Transformer, encoder: Encoder, batch: int, new: int, steps: Sequence[Step]) -> Workload:
-    """The ops of whole sequences, or of whole images."""
-    if tuple(steps) != (Step(0),):
+def _row_by_row(net: Transformer, run: Pass, every: bool, given: int, cache: int, **more: Any) -> Workload:
+    rows = _rows(net, run, every=every)
+    roles = Roles.of(rows.roles, net.shares)
+    flow = Flow(tuple(rows.reads), (len(rows.ops) - 1,), given, net.parameters, cache, roles)
+    return Workload.from_ops(net.name, rows.ops, run.batch, flow=flow, **more)
+
+
+def _of_family(run: Pass) -> bool:
+    """Whether these are amounts that tables of a family have; of others a table is checked row by row."""
+    past = {seen.past for seen in run.steps}
+    whole = type(run.batch) is int and run.batch > 0 and min(past) >= 0 and min(one.times for one in run.steps) > 0
+    return whole and len(past) == len(run.steps)
+
+
+@lru_cache(maxsize=128)
+def _family(net: Transformer, every: bool, one: bool, steps: int) -> Family:
+    """The tables of a network for one new token of a sequence, or for several, in so many steps."""
+    new = net.context if net.encoder and net.encoder.image else 1 if one else 2
+    member = _row_by_row(net, _pass(net, 1, new, [*map(Step, range(steps))]), every, 1, 0)
+    batch, new, chosen, hit, times, held, mean = symbols(len(AMOUNTS))
+    everything, windows = (
+        tuple(Seen(place, past, times, held, mean) for past, place in enumerate(places))
+        for places in _places(net, steps)
+    )
+    run = Pass(one, batch, new, times, everything, windows, chosen, hit)
+    rows = _rows(net, run, every=every)
+    return Family(member, polynomials(rows.ops, rows.roles, len(AMOUNTS)), tuple(rows.places))
+
+
+def _places(net: Transformer, steps: int) -> tuple[Sequence[int], Sequence[int]]:
+    """Of the amounts of each step among those of a pass, in layers that see everything and in those that do not."""
+    first = 1 if steps > 1 else 0
+    return range(first, first + steps), range(first + steps, first + 2 * steps if net.window_layers else 0)
+
+
+def _pass(net: Transformer, batch: int, new: int, steps: Sequence[Step]) -> Pass:
+    chosen = hit = 0
+    if experts := net.experts:
+        tokens = batch * new
+        chosen = -(-tokens * experts.per_token // experts.copies)
+        hit = -(-hit_experts(tokens * experts.ways // experts.copies, experts) // experts.ways)
+    everything, windows = _places(net, len(steps))
+    seen = tuple(map(partial(_seen, net, new, 0), everything, steps))
+    in_window = tuple(map(partial(_seen, net, new, net.window), windows, steps))
+    return Pass(new == 1, batch, new, sum(step.times for step in steps), seen, in_window, chosen, hit)
+
+
+def _seen(net: Transformer, new: int, window: int, place: int, step: Step) -> Seen:
+    past, times = step
+    if net.encoder and not net.encoder.causal:
+        return Seen(place, past, times, new, new)
+    held = past + new
+    if window:
+        held = min(held, (past % window + 1 if net.chunked else window) + new - 1)
+    return Seen(place, past, times, held, -(-keys_seen(new, past, window, chunked=net.chunked) // new))
+
+
+def _refuse(net: Transformer, new: int, most: int, steps: Sequence[Step]) -> None:
+    """Raises WorkloadError for tokens that the network cannot have."""
+    if net.encoder and tuple(steps) != (Step(0),):
         raise WorkloadError(f"{net.name}: is an encoder, which keeps no cache; want no --past")
-    if encoder.image and new != net.context:
+    if net.encoder and net.encoder.image and new != net.context:
         raise WorkloadError(f"{net.name}: has the {net.context} tokens of an image; want no --prompt")
-    if new > net.context:
-        raise WorkloadError(f"{net.name}: want at most {net.context} tokens, its context; found {new}")
-    rows = _Rows(batch * new, 1)
+    if most > net.context:
+        raise WorkloadError(f"{net.name}: want at most {net.context} tokens, its context; found {most}")
+
+
+def _rows(net: Transformer, run: Pass, *, every: bool) -> Rows:
+    rows = Rows(run)
+    if net.encoder:
+        _around_encoder(rows, net, net.encoder)
+        return rows
+    last = _layers(rows, net, _embedding(rows, net))
+    _head(rows, net, _normed(rows, net, "norm", last, 1), run.tokens if every else rows.run.batch)
+    return rows
+
+
+def _around_encoder(rows: Rows, net: Transformer, encoder: Encoder) -> None:
     image = encoder.image
-    last = _patches(rows, net, image, batch) if image else _words(rows, net, encoder)
-    count = rows.tokens * net.hidden
-    last = rows.add("positions_add", "add", [last], (count, new * net.hidden, count), 1, other_ops=count)
+    last = _patches(rows, net, image) if image else _words(rows, net, encoder)
+    count = rows.run.tokens * net.hidden
+    last = rows.add("positions_add", "add", [last], (count, rows.run.new * net.hidden, count), 1, other_ops=count)
     if encoder.embedding_norm:
         last = _normed(rows, net, "embedding_norm", last, 1)
-    last = _encoder_layers(rows, net, encoder, last, _Pass(batch, new, steps))
-    _pooled(rows, net, encoder, last, batch)
-    elements_input = batch * (image.channels * image.size**2 if image else new)
-    roles = Roles(tuple(rows.roles), net.shares)
-    flow = Flow(tuple(rows.reads), (len(rows.ops) - 1,), elements_input, net.parameters, roles=roles)
-    remake, tokens = partial(_at_batch, net, new, tuple(steps), False), None if image else Tokens(new, 0)
-    return Workload.from_ops(net.name, rows.ops, batch, flow=flow, tokens=tokens, remake=remake)
+    _pooled(rows, net, encoder, _encoder_layers(rows, net, encoder, last))
 
 
 def hit_experts(tokens: int, experts: Experts) -> int:
@@ -114,81 +178,19 @@ def hit_experts(tokens: int, experts: Experts) -> int:
 # ---- Rows
 
 
-class _Pass(NamedTuple):
-    batch: int
-    new: int
-    steps: Sequence[Step]
-
-
-WIDE_PRODUCTS = ("head", "router")
-"""Products whose weights are in no part of a policy: checkpoints leave them in 16 bits."""
-
-
-class _Rows:
-    """Rows while they are collected; amounts are given of one run."""
-
-    def __init__(self, tokens: int, times: int) -> None:
-        self.tokens = tokens
-        """New tokens of all sequences in a step."""
-        self.times = times
-        """Steps: each row runs once in each."""
-        self.ops: list[Op] = []
-        self.reads: list[tuple[int, ...]] = []
-        self.roles: list[Role] = []
-
-    def add(
-        self,
-        name: str,
-        kind: str,
-        reads: Sequence[int],
-        elements: tuple[int, int, int],
-        layers: int,
-        *,
-        other_ops: int = 0,
-        shape: tuple[int, int, int, int] = (0, 0, 0, 0),
-        times: int | None = None,
-        window: tuple[int, ...] = (),
-        role: Role | None = None,
-    ) -> int:
-        """A row that each of some layers has, `elements` (in, weight, out); returns its position."""
-        runs = layers * (self.times if times is None else times)
-        read, weights, written = (runs * count for count in elements)
-        macs = runs * math.prod(shape)
-        self.ops.append(Op(name, kind, macs, runs * other_ops, read, weights, written, *shape, window, runs))
-        self.reads.append(tuple(sorted(reads)))
-        self.roles.append(role.times(runs) if role else Role())
-        return len(self.ops) - 1
-
-    def linear(
-        self, name: str, read: int, n: int, k: int, layers: int, *, bias: bool = False, rows: int | None = None
-    ) -> int:
-        """A product of each token with weights n × k."""
-        m = self.tokens if rows is None else rows
-        role = Role(Share("linear", n * k, n)) if name not in WIDE_PRODUCTS else None
-        elements = (m * k, n * k + bias * n, m * n)
-        return self.add(name, "linear", [read], elements, layers, shape=(m, n, k, 1), role=role)
-
-    def each(
-        self, name: str, kind: str, reads: Sequence[int], width: int, layers: int, ops: int, *, operands: int = 1
-    ) -> int:
-        """Arithmetic of so many ops an element on `width` elements of each token."""
-        count = self.tokens * width
-        return self.add(name, kind, reads, (operands * count, 0, count), layers, other_ops=ops * count)
-
-
-def _embedding(rows: _Rows, net: Transformer) -> int:
-    count = rows.tokens * net.hidden
-    last = rows.add("embedding", "embedding", [INPUT], (count + rows.tokens, 0, count), 1)
+def _embedding(rows: Rows, net: Transformer) -> int:
+    count = rows.run.tokens * net.hidden
+    last = rows.add("embedding", "embedding", [INPUT], (count + rows.run.tokens, 0, count), 1)
     if net.positions == "learned" and not net.encoder:
-        where = rows.add("positions", "embedding", [INPUT], (count + rows.tokens, 0, count), 1)
+        where = rows.add("positions", "embedding", [INPUT], (count + rows.run.tokens, 0, count), 1)
         last = rows.each("positions_add", "add", [last, where], net.hidden, 1, 1, operands=2)
     return last
 
 
-def _layers(rows: _Rows, net: Transformer, last: int, run: _Pass) -> int:
+def _layers(rows: Rows, net: Transformer, last: int) -> int:
     """All layers, as one that repeats: the residual stream between them has the size of what goes in here."""
     normed = _normed(rows, net, "attention_norm", last, net.layers)
-    attended = _latent_attention(rows, net, normed, run) if net.latent else _attention(rows, net, normed, run)
+    attended = _latent_attention(rows, net, normed) if net.latent else _attention(rows, net, normed)
     if net.post_norms:
         attended = _normed(rows, net, "attention_post_norm", attended, net.layers)
     if net.parallel:
@@ -203,16 +205,16 @@ def _layers(rows: _Rows, net: Transformer, last: int, run: _Pass) -> int:
 
 
 def _normed(
-    rows: _Rows, net: Transformer, name: str, read: int, layers: int, width: int = 0, heads: int = 1, *,
+    rows: Rows, net: Transformer, name: str, read: int, layers: int, width: int = 0, heads: int = 1, *,
     scaled: bool = True,
 ) -> int:  # fmt: skip
     """A norm over the hidden size, or over the width of each head, whose weights all heads share."""
-    count = rows.tokens * (width := width or net.hidden) * heads
+    count = rows.run.tokens * (width := width or net.hidden) * heads
     weights = width * (2 if net.norm == "layer_norm" else 1) * scaled
     return rows.add(name, net.norm, [read], (count, weights, count), layers, other_ops=NORM_OPS * count)
 
 
-def _head(rows: _Rows, net: Transformer, read: int, tokens: int) -> None:
+def _head(rows: Rows, net: Transformer, read: int, tokens: int) -> None:
     """Logits of some tokens."""
     rows.linear("head", read, net.vocabulary, net.hidden, 1, bias=net.head_bias, rows=tokens)
 
@@ -220,42 +222,43 @@ def _head(rows: _Rows, net: Transformer, read: int, tokens: int) -> None:
 # ---- Encoders
 
 
-def _words(rows: _Rows, net: Transformer, encoder: Encoder) -> int:
+def _words(rows: Rows, net: Transformer, encoder: Encoder) -> int:
     last = _embedding(rows, net)
     if not encoder.token_types:
         return last
-    count = rows.tokens * net.hidden
-    kinds = rows.add("token_types", "embedding", [INPUT], (count + rows.tokens, 0, count), 1)
+    count = rows.run.tokens * net.hidden
+    kinds = rows.add("token_types", "embedding", [INPUT], (count + rows.run.tokens, 0, count), 1)
     return rows.each("token_types_add", "add", [last, kinds], net.hidden, 1, 1, operands=2)
 
 
-def _patches(rows: _Rows, net: Transformer, image: Image, batch: int) -> int:
+def _patches(rows: Rows, net: Transformer, image: Image) -> int:
     """A convolution whose windows do not overlap, and the class token in front."""
+    batch = rows.run.batch
     m, n, k = batch * image.patches, net.hidden, image.channels * image.patch**2
     side = image.size // image.patch
     elements = (batch * image.channels * image.size**2, n * k + image.patch_bias * n, m * n)
     window = Window(image.patch, image.patch, image.patch, 1, side, side)
     last = rows.add("patches", "conv2d", [INPUT], elements, 1, shape=(m, n, k, 1), window=window)
-    return rows.add("class_token", "cat", [last], (m * n, n, rows.tokens * n), 1)
+    return rows.add("class_token", "cat", [last], (m * n, n, rows.run.tokens * n), 1)
 
 
-def _encoder_layers(rows: _Rows, net: Transformer, encoder: Encoder, last: int, run: _Pass) -> int:
+def _encoder_layers(rows: Rows, net: Transformer, encoder: Encoder, last: int) -> int:
     layers, before = net.layers, encoder.norm_first
     read = _normed(rows, net, "attention_norm", last, layers) if before else last
     biased = net.bias in ("attention", "all")
     whole = net.heads * net.head_size
     qkv = rows.linear("qkv", read, 3 * whole, net.hidden, layers, bias=biased or net.bias == "qkv")
-    heads = run.batch * net.heads
-    queries = rows.tokens * whole
-    seen = -(-keys_seen(run.new, 0) // run.new) if encoder.causal else run.new
+    run, heads = rows.run, rows.run.batch * net.heads
+    queries = run.tokens * whole
+    (seen,) = run.steps
     attended = rows.add(
         "attention",
         "causal_attention" if encoder.causal else "attention",
         [qkv],
         (3 * queries, 0, queries),
         layers,
-        other_ops=heads * run.new * seen * (1 + SOFTMAX_OPS),
-        shape=(run.new, seen, 2 * net.head_size, heads),
+        other_ops=heads * run.new * seen.mean * (1 + SOFTMAX_OPS),
+        shape=(run.new, seen.mean, 2 * net.head_size, heads),
     )
     out = rows.linear("attention_out", attended, net.hidden, whole, layers, bias=biased)
     last = rows.each("attention_add", "add", [last, out], net.hidden, layers, 1, operands=2)
@@ -265,25 +268,25 @@ def _encoder_layers(rows: _Rows, net: Transformer, encoder: Encoder, last: int, 
     return last if before else _normed(rows, net, "feed_forward_norm", last, layers)
 
 
-def _pooled(rows: _Rows, net: Transformer, encoder: Encoder, last: int, batch: int) -> None:
+def _pooled(rows: Rows, net: Transformer, encoder: Encoder, last: int) -> None:
     """What is made of one token of each sequence."""
     if encoder.last_norm == "all":
         last = _normed(rows, net, "norm", last, 1)
     if encoder.last_norm == "first":
-        count = batch * net.hidden
+        count = rows.run.batch * net.hidden
         last = rows.add("norm", net.norm, [last], (count, 2 * net.hidden, count), 1, other_ops=NORM_OPS * count)
     if not encoder.pooled:
         return
-    last = rows.linear("head", last, encoder.pooled, net.hidden, 1, bias=encoder.pooled_bias, rows=batch)
+    last = rows.linear("head", last, encoder.pooled, net.hidden, 1, bias=encoder.pooled_bias, rows=rows.run.batch)
     if encoder.pooled_tanh:
-        count = batch * encoder.pooled
+        count = rows.run.batch * encoder.pooled
         rows.add("head_activation", "tanh", [last], (count, 0, count), 1, other_ops=ELEMENTWISE["tanh"] * count)
 
 
 # ---- Attention
 
 
-def _attention(rows: _Rows, net: Transformer, read: int, run: _Pass) -> int:
+def _attention(rows: Rows, net: Transformer, read: int) -> int:
     queries, keys = net.heads * net.head_size, net.kv_heads * net.head_size
     biased = net.bias in ("qkv", "attention", "all")
     last = rows.linear("qkv", read, queries + 2 * keys, net.hidden, net.layers, bias=biased)
@@ -295,57 +298,42 @@ def _attention(rows: _Rows, net: Transformer, read: int, run: _Pass) -> int:
         width = (net.rotary or net.head_size) * (net.heads + net.kv_heads)
         last = rows.each("rope", "rope", [last], width, turned, ROPE_OPS)
     _cached(rows, net, last, 2 * keys)
-    for kind, layers, window in _kinds_of_layers(net):
-        attended = _attended(rows, net, last, run, kind, layers, window)
+    if net.layers > net.window_layers:
+        attended = _attended(rows, net, last, "attention", net.layers - net.window_layers, rows.run.steps)
+    if net.window_layers:
+        attended = _attended(rows, net, last, "window_attention", net.window_layers, rows.run.windows)
     return rows.linear(
         "attention_out", attended, net.hidden, queries, net.layers, bias=net.bias in ("attention", "all")
     )
 
 
-def _cached(rows: _Rows, net: Transformer, read: int, width: int) -> None:
+def _cached(rows: Rows, net: Transformer, read: int, width: int) -> None:
     """Keys and values of the new tokens, in the cache."""
-    count = rows.tokens * width
+    count = rows.run.tokens * width
     rows.add("cache", "copy", [read], (count, 0, count), net.layers, role=Role(cache_out=count))
 
 
-def _kinds_of_layers(net: Transformer) -> Iterator[tuple[str, int, int]]:
-    """(name, layers, window) of those that see everything, and of those that see a window."""
-    if net.layers > net.window_layers:
-        yield "attention", net.layers - net.window_layers, 0
-    if net.window_layers:
-        yield "window_attention", net.window_layers, net.window
-
-
-def _attended(rows: _Rows, net: Transformer, read: int, run: _Pass, name: str, layers: int, window: int) -> int:
+def _attended(rows: Rows, net: Transformer, read: int, name: str, layers: int, steps: Sequence[Seen]) -> int:
     """A row for each length of the cache; a layer reads keys and values once, however many tokens see them."""
-    width, heads = 2 * net.head_size, run.batch * net.heads
-    for step in run.steps:
-        seen = keys_seen(run.new, step.past, window, chunked=net.chunked)
-        held = step.past + run.new  # keys that some of the new tokens see
-        if window:
-            held = min(held, (step.past % window + 1 if net.chunked else window) + run.new - 1)
-        mean = -(-seen // run.new)
-        keys = run.batch * net.kv_heads * width * held
+    run, width, heads = rows.run, 2 * net.head_size, rows.run.batch * net.heads
+    for seen in steps:
+        keys = run.batch * net.kv_heads * width * seen.held
         queries = run.new * heads * net.head_size
         last = rows.add(
-            _numbered(name, step, run),
-            "attention" if run.new == 1 else "causal_attention",
+            name,
+            "attention" if run.one else "causal_attention",
             [read],
             (queries + keys, 0, queries),
             layers,
-            other_ops=heads * run.new * mean * (1 + SOFTMAX_OPS),
-            shape=(run.new, mean, width, heads),
-            times=step.times,
+            other_ops=heads * run.new * seen.mean * (1 + SOFTMAX_OPS),
+            shape=(run.new, seen.mean, width, heads),
+            seen=seen,
             role=Role(cache_in=keys),
         )
     return last
 
 
-def _numbered(name: str, step: Step, run: _Pass) -> str:
-    return name if len(run.steps) == 1 else f"{name}@{step.past}"
-
-
-def _latent_attention(rows: _Rows, net: Transformer, read: int, run: _Pass) -> int:
+def _latent_attention(rows: Rows, net: Transformer, read: int) -> int:
     """Of many new tokens with keys and values of each head; of one by one, on the short vectors themselves."""
     latent = net.latent
     assert latent is not None
@@ -356,61 +344,58 @@ def _latent_attention(rows: _Rows, net: Transformer, read: int, run: _Pass) -> i
     queries = rows.linear("query_up", normed, net.heads * size, latent.query_rank, layers)
     turned = rows.each("rope", "rope", [queries], latent.rope_size * (net.heads + 1), layers, ROPE_OPS)
     _cached(rows, net, kept, latent.kv_rank + latent.rope_size)
-    attended = _absorbed(rows, net, latent, turned, run) if run.new == 1 else _expanded(rows, net, latent, turned, run)
+    attended = _absorbed(rows, net, latent, turned) if rows.run.one else _expanded(rows, net, latent, turned)
     return rows.linear("attention_out", attended, net.hidden, net.heads * latent.value_size, layers)
 
 
-def _expanded(rows: _Rows, net: Transformer, latent: Latent, read: int, run: _Pass) -> int:
+def _expanded(rows: Rows, net: Transformer, latent: Latent, read: int) -> int:
     """Keys and values of each head are made of all short vectors, old ones too, and then attended to as others are."""
-    size, heads = latent.nope_size + latent.rope_size, run.batch * net.heads
-    for step in run.steps:
-        held = step.past + run.new
-        mean = -(-keys_seen(run.new, step.past) // run.new)
-        n, k, m = net.heads * (latent.nope_size + latent.value_size), latent.kv_rank, run.batch * held
-        name = _numbered("kv_up", step, run)
+    run, size, heads = rows.run, latent.nope_size + latent.rope_size, rows.run.batch * net.heads
+    for seen in run.steps:
+        n, k, m = net.heads * (latent.nope_size + latent.value_size), latent.kv_rank, run.batch * seen.held
         role = Role(Share("linear", n * k, n), cache_in=m * k)
         elements = (m * k, n * k, m * n)
-        made = rows.add(name, "linear", [read], elements, net.layers, shape=(m, n, k, 1), times=step.times, role=role)
-        queries, keys = run.new * heads * size, held * heads * (size + latent.value_size)
+        made = rows.add("kv_up", "linear", [read], elements, net.layers, shape=(m, n, k, 1), seen=seen, role=role)
+        queries, keys = run.new * heads * size, seen.held * heads * (size + latent.value_size)
         last = rows.add(
-            _numbered("attention", step, run),
+            "attention",
             "causal_attention",
             [read, made],
             (queries + keys, 0, run.new * heads * latent.value_size),
             net.layers,
-            other_ops=heads * run.new * mean * (1 + SOFTMAX_OPS),
-            shape=(run.new, mean, size + latent.value_size, heads),
-            times=step.times,
+            other_ops=heads * run.new * seen.mean * (1 + SOFTMAX_OPS),
+            shape=(run.new, seen.mean, size + latent.value_size, heads),
+            seen=seen,
         )
     return last
 
 
-def _absorbed(rows: _Rows, net: Transformer, latent: Latent, read: int, run: _Pass) -> int:
+def _absorbed(rows: Rows, net: Transformer, latent: Latent, read: int) -> int:
     """W_UK joins the queries and W_UV the result, so that all heads read one short vector for each token.
 
     DeepSeek-AI, "DeepSeek-V2", 2024, section 2.1.2: "we can absorb". arXiv:2405.04434
     """
-    layers, short, heads = net.layers, latent.kv_rank + latent.rope_size, run.batch * net.heads
+    layers, short, heads = net.layers, latent.kv_rank + latent.rope_size, rows.run.batch * net.heads
     last = _of_heads(rows, net, "query_absorb", read, latent.kv_rank, latent.nope_size)
-    for step in run.steps:
-        held = step.past + 1
+    for seen in rows.run.steps:
+        held = seen.held
         attended = rows.add(
-            _numbered("attention", step, run),
+            "attention",
             "latent_attention",
             [last],
-            (heads * short + run.batch * held * short, 0, heads * latent.kv_rank),
+            (heads * short + rows.run.batch * held * short, 0, heads * latent.kv_rank),
             layers,
             other_ops=heads * held * (1 + SOFTMAX_OPS),
             shape=(1, held, short + latent.kv_rank, heads),
-            times=step.times,
-            role=Role(cache_in=run.batch * held * short),
+            seen=seen,
+            role=Role(cache_in=rows.run.batch * held * short),
         )
     return _of_heads(rows, net, "value_up", attended, latent.value_size, latent.kv_rank)
 
 
-def _of_heads(rows: _Rows, net: Transformer, name: str, read: int, n: int, k: int) -> int:
+def _of_heads(rows: Rows, net: Transformer, name: str, read: int, n: int, k: int) -> int:
     """A product of each token with weights n × k of each head."""
-    m, heads = rows.tokens, net.heads
+    m, heads = rows.run.tokens, net.heads
     elements = (heads * m * k, heads * n * k, heads * m * n)
     role = Role(Share("linear", heads * n * k, heads * n))
     return rows.add(name, "matmul", [read], elements, net.layers, shape=(m, n, k, heads), role=role)
@@ -419,7 +404,7 @@ def _of_heads(rows: _Rows, net: Transformer, name: str, read: int, n: int, k: in
 # ---- Feed-forward
 
 
-def _feed_forward(rows: _Rows, net: Transformer, read: int) -> int:
+def _feed_forward(rows: Rows, net: Transformer, read: int) -> int:
     experts = net.experts
     dense = net.layers - (experts.layers if experts else 0)
     last = read
@@ -428,14 +413,14 @@ def _feed_forward(rows: _Rows, net: Transformer, read: int) -> int:
     return _routed(rows, net, experts, read) if experts else last
 
 
-def _dense(rows: _Rows, net: Transformer, name: str, read: int, width: int, layers: int, *, bias: bool = False) -> int:
+def _dense(rows: Rows, net: Transformer, name: str, read: int, width: int, layers: int, *, bias: bool = False) -> int:
     both = 2 if net.gated else 1
     up = rows.linear(f"{name}gate_up" if net.gated else f"{name}up", read, both * width, net.hidden, layers, bias=bias)
     active = _activated(rows, net, name, up, width, layers)
     return rows.linear(f"{name}down", active, net.hidden, width, layers, bias=bias)
 
 
-def _activated(rows: _Rows, net: Transformer, name: str, read: int, width: int, layers: int) -> int:
+def _activated(rows: Rows, net: Transformer, name: str, read: int, width: int, layers: int) -> int:
     """The activation, times the other half where it is gated."""
     ops = ACTIVATION_OPS[net.activation]
     kind = net.activation.removesuffix("_tanh").removeprefix("quick_")
@@ -444,15 +429,13 @@ def _activated(rows: _Rows, net: Transformer, name: str, read: int, width: int, 
     return rows.each(f"{name}activation", "glu", [read], width, layers, ops + 1, operands=2)
 
 
-def _routed(rows: _Rows, net: Transformer, experts: Experts, read: int) -> int:
+def _routed(rows: Rows, net: Transformer, experts: Experts, read: int) -> int:
     """Products of tokens × experts of a token, on the weights of the experts that are hit."""
     layers, width = experts.layers, experts.feed_forward
-    chosen = -(-rows.tokens * experts.per_token // experts.copies)
     router = rows.linear("router", read, experts.count, net.hidden, layers, bias=experts.bias)
     scores = rows.each("router_softmax", "softmax", [router], experts.count, layers, SOFTMAX_OPS)
     picked = _picked(rows, experts, scores)
-    both, everywhere = 2 if net.gated else 1, rows.tokens * experts.ways // experts.copies
-    hit = -(-hit_experts(everywhere, experts) // experts.ways)
+    both, chosen, hit = 2 if net.gated else 1, rows.run.chosen, rows.run.hit
     up = _grouped(rows, "experts_gate_up", [read, picked], (chosen, both * width, net.hidden), hit, experts)
     count = chosen * width
     active = rows.add(
@@ -464,7 +447,7 @@ def _routed(rows: _Rows, net: Transformer, experts: Experts, read: int) -> int:
         other_ops=(ACTIVATION_OPS[net.activation] + net.gated) * count,
     )
     down = _grouped(rows, "experts_down", [active], (chosen, net.hidden, width), hit, experts)
-    out = rows.tokens * net.hidden
+    out = rows.run.tokens * net.hidden
     returned = chosen * net.hidden
     elements = (returned + chosen, 0, out)
     last = rows.add("experts_sum", "sum", [picked, down], elements, layers, other_ops=2 * returned)
@@ -474,15 +457,15 @@ def _routed(rows: _Rows, net: Transformer, experts: Experts, read: int) -> int:
     return last
 
 
-def _picked(rows: _Rows, experts: Experts, read: int) -> int:
+def _picked(rows: Rows, experts: Experts, read: int) -> int:
     """The best experts of each token: a comparison for each level of a heap."""
     levels = max(experts.per_token - 1, 0).bit_length()
-    elements = (rows.tokens * experts.count, 0, 2 * rows.tokens * experts.per_token)
+    elements = (rows.run.tokens * experts.count, 0, 2 * rows.run.tokens * experts.per_token)
     return rows.add("router_topk", "topk", [read], elements, experts.layers, other_ops=elements[0] * levels)
 
 
 def _grouped(
-    rows: _Rows, name: str, reads: Sequence[int], shape: tuple[int, int, int], hit: int, experts: Experts
+    rows: Rows, name: str, reads: Sequence[int], shape: tuple[int, int, int], hit: int, experts: Experts
 ) -> int:
     m, n, k = shape
     elements = (m * k, hit * (n * k + experts.bias * n), m * n)

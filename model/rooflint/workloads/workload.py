@@ -19,7 +19,7 @@ from rooflint.base.errors import RooflintError
 from rooflint.base.memo import memoised
 from rooflint.base.precision import POLICIES, WIDE, Policy, bytes_per_element, tensor_bytes
 from rooflint.base.units import OPS_PER_MAC
-from rooflint.workloads.flow import Flow, Roles, fused
+from rooflint.workloads.flow import Flow, RoleColumns, Roles, fused
 from rooflint.workloads.ops import ATTENTIONS, QUANTITIES, TABLE, Op, Tokens, Window
 
 Counts = NDArray[np.int64]
@@ -31,6 +31,10 @@ LARGEST = 2**53
 
 MOST = 2**59
 """Of all runs of an op together: so many that those of a network can be added up."""
+
+
+SCALED = ("macs", "other_ops", "elements_in", "elements_out", "m", "groups")
+"""Columns that may grow with the batch."""
 
 
 class WorkloadError(RooflintError, ValueError):
@@ -87,7 +91,8 @@ class Workload:
     def unchecked(self, **changed: Any) -> Self:
         """This table with other values of some fields, which follow from checked ones and are not checked again."""
         twin = object.__new__(type(self))
-        twin.__dict__.update({one.name: getattr(self, one.name) for one in fields(self)} | changed)
+        mine = self.__dict__
+        twin.__dict__.update({name: mine[name] for name in _FIELDS}, **changed)
         return twin
 
     @classmethod
@@ -108,7 +113,7 @@ class Workload:
 
     def __getstate__(self) -> dict[str, Any]:
         """What goes to another process: the table, without what is kept beside it."""
-        return {one.name: getattr(self, one.name) for one in fields(self)}
+        return {name: self.__dict__[name] for name in _FIELDS}
 
     def rows(self) -> Iterator[Op]:
         """The table, op by op: for files and readers. Arithmetic takes the columns."""
@@ -219,7 +224,8 @@ class Workload:
         known = [one for one in each if one is not None]
         if len(known) < len(each):
             return None
-        return Roles(tuple(row for one in known for row in one.rows), known[0].constant)
+        columns = zip(*(one.columns for one in known), strict=True)
+        return Roles(RoleColumns(*map(np.concatenate, columns)), known[0].constant)
 
     @property
     def total_macs(self) -> int:
@@ -255,29 +261,29 @@ class Workload:
             raise WorkloadError(f"{self.name} has batch {self.batch} and no other: {self.fixed_batch}")
         if self.remake is not None:
             return self.remake(samples)
-        if samples > (most := self._most_samples()):
-            raise WorkloadError(f"{self.name}: want a batch of at most {most}, beyond which counts pass 2^53")
+        if samples > self._most_samples:
+            why = f"want a batch of at most {self._most_samples}, beyond which counts pass 2^53"
+            raise WorkloadError(f"{self.name}: {why}")
+        each, same = self._of_samples
+        counts = read_only(each * samples + same)
+        flow = self.flow and self.flow.scaled(samples, self.batch)
+        return self.unchecked(batch=samples, flow=flow, **dict(zip(SCALED, counts, strict=True)))
 
-        def scaled(column: Counts, where: NDArray[np.bool_] | bool = True) -> Counts:
-            return read_only(np.where(where, column // self.batch * samples, column))
+    @cached_property
+    def _of_samples(self) -> tuple[Counts, Counts]:
+        """Of the columns that may grow with the batch: what each sample adds, and what stays. Shape (columns, ops)"""
+        counts = np.array([getattr(self, name) for name in SCALED])
+        grows = np.ones(counts.shape, dtype=np.bool_)
+        grows[SCALED.index("m")], grows[SCALED.index("groups")] = self.gets_rows, ~self.gets_rows
+        return np.where(grows, counts // self.batch, 0), np.where(grows, 0, counts)
 
-        return self.unchecked(
-            batch=samples,
-            macs=scaled(self.macs),
-            other_ops=scaled(self.other_ops),
-            elements_in=scaled(self.elements_in),
-            elements_out=scaled(self.elements_out),
-            m=scaled(self.m, self.gets_rows),
-            groups=scaled(self.groups, ~self.gets_rows),
-            flow=self.flow and self.flow.scaled(samples, self.batch),
-        )
-
+    @cached_property
     def _most_samples(self) -> int:
-        """The largest batch of which every count is at most LARGEST."""
-        columns = (self.macs, self.other_ops, self.elements_in, self.elements_out, self.m, self.groups)
-        largest = max(int(column.max()) for column in columns)
-        each = max(largest, self.flow.elements_input if self.flow else 0) // self.batch
-        return LARGEST // max(each, 1)
+        """The largest batch of which no count of a run passes LARGEST, and none of all runs MOST."""
+        each, _ = self._of_samples
+        of_run = np.where(np.isin(SCALED, ("m", "groups"))[:, None], each, each // self.repeats)
+        given = self.flow.elements_input // self.batch if self.flow else 0
+        return min(LARGEST // max(int(of_run.max()), given, 1), MOST // max(int(each.max()), 1))
 
     def fused(self) -> Self:
         """The same network with one row a kernel; `rooflint.workloads.flow` says what runs in one.
@@ -291,6 +297,9 @@ class Workload:
         stacks_rows = tuple(self.gets_rows[list(kernels.heads)].tolist())
         remake = self.remake and partial(_fused_at, self.remake)
         return replace(self, **_columns(kernels.rows), flow=kernels.flow, stacks_rows=stacks_rows, remake=remake)
+
+
+_FIELDS = tuple(one.name for one in fields(Workload))
 
 
 def _bytes(elements: Counts, storage: str) -> NDArray[np.float64]:
@@ -339,7 +348,7 @@ def _check(workload: Workload) -> None:
     _refuse_rows(workload, wrong, "want macs = m·n·k·groups·repeats")
     _refuse_rows(workload, _not_per_repeat(workload), "want amounts that are a multiple of its repeats")
     _refuse_rows(workload, _ill_fitting(workload), f"want a window ({', '.join(Window._fields)}) that fits m and k")
-    if not workload.fixed_batch:
+    if not workload.fixed_batch and workload.remake is None:
         _refuse_rows(workload, _not_per_sample(workload), "want multiples of the batch")
     _, first = np.unique(workload.op_names, return_index=True)
     _refuse_rows(workload, ~np.isin(np.arange(len(workload)), first), "want a name that no op above has")

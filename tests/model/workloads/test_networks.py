@@ -146,7 +146,9 @@ def test_an_unknown_network_is_compared_with_ones_own(specs):
         network_named("mine-8", (specs.root, PACKAGED))
 
 
-@pytest.mark.parametrize("name", ["dit-xl-2", "sdxl-unet", "sam-vit-h", "wav2vec2-base"])
+@pytest.mark.parametrize(
+    "name", ["dit-xl-2", "sdxl-unet", "sam-vit-h", "wav2vec2-base", "t5-base", "whisper-base", "llava-1.5-7b"]
+)
 @pytest.mark.parametrize("batch", [2, 7])
 def test_a_table_that_is_scaled_is_the_one_that_is_made_anew(name, batch):
     net = network_named(name)

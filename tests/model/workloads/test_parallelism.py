@@ -103,3 +103,10 @@ def test_what_cannot_be_divided_is_refused(net, how, problem):
     with pytest.raises(WorkloadError) as caught:
         stage(shard(net, Parallelism(**how)), Parallelism(**how))
     assert str(caught.value) == problem
+
+
+def test_a_batch_need_not_go_into_the_copies_of_experts():
+    # 7 tokens of 1 expert each: of the two devices that have the same tokens, one takes 4 of them
+    part = shard(network_named("llama-4-maverick").transformer, Parallelism(tp=2, ep=8))
+    rows = {row.name: row for row in table(part, 7, 1, [Step(100)]).rows()}
+    assert rows["experts_down"].m == 4

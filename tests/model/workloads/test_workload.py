@@ -15,7 +15,7 @@ from rooflint.base.precision import PRECISIONS, UnknownPrecisionError
 from rooflint.workloads.footprint import footprint
 from rooflint.workloads.ops import QUANTITIES, Op, Window
 from rooflint.workloads.tables import load_workload, workload_ids
-from rooflint.workloads.workload import LARGEST, Workload, WorkloadError, conv2d, gemm, mlp
+from rooflint.workloads.workload import LARGEST, MOST, Workload, WorkloadError, conv2d, gemm, mlp
 
 SEED_MLP = mlp([1024, 1024, 1024], batch=16, bias=True)
 
@@ -131,6 +131,15 @@ def test_a_batch_that_is_too_large_is_refused_as_such(beyond):
     with pytest.raises(WorkloadError) as refused:
         network.at_batch(most + beyond)
     assert str(refused.value) == f"gemm-64x3x1: want a batch of at most {most}, beyond which counts pass 2^53"
+
+
+def test_repeats_of_a_row_may_add_up_to_more_than_one_of_them():
+    # 2^10 products of 2^40 MAC a sample: a run of 2^13 samples is 2^53, but all runs of 2^9 samples are 2^59
+    row = Op("a", "linear", 2**50, 0, 2**30, 2**40, 2**30, 2**10, 2**10, 2**20, 1, (), 2**10)
+    network = Workload.from_ops("deep", [row])
+    assert network.at_batch(2**9).total_macs == MOST
+    with pytest.raises(WorkloadError, match="want a batch of at most 512"):
+        network.at_batch(2**9 + 1)
 
 
 @pytest.mark.parametrize(
