@@ -522,3 +522,19 @@ def test_a_plain_precision_beside_its_tensor_one_is_of_lanes(audited):
 def test_two_columns_with_one_figure_are_two_findings(audited):
     found = audited("device,FP8_E4M3,FP8_E5M2\nH100 SXM,3958,3958\n")
     assert [(one.column, one.status) for one in found] == [("FP8_E4M3", "wrong"), ("FP8_E5M2", "wrong")]
+
+
+@pytest.mark.parametrize(
+    ("table", "wanted"),
+    [
+        # 864 Gb/s = 108 GB/s, and an L40S has 864 GB/s
+        ("device,memory bandwidth\nL40S,864 Gb/s\n", [("wrong", "864 Gb/s is 108 GB/s")]),
+        ("device,bandwidth (Gb/s)\nL40S,864\nL4,2400\n", [("wrong", "864 Gbit/s is 108 GB/s"), ("right", "")]),
+        ("device,bandwidth_gb/s\nL40S,864\n", [("right", "")]),
+        ("device,memory bandwidth\nL40S,864 Gbps\n", [("right", "")]),  # most who write it mean bytes
+    ],
+)
+def test_a_bandwidth_in_bits_is_told_from_one_in_bytes(audited, table, wanted):
+    found = audited(table)
+    assert [(one.status, one.note if one.is_wrong else "") for one in found] == wanted
+    assert all(one.explanations[0].error == "bits for bytes" for one in found if one.is_wrong)

@@ -121,6 +121,8 @@ def get_peak_flops(name):
     match name:
         case "mi300x":
             return 1307e12
+        case "mi999":
+            return 1308e12
     return 1e12
 """
 
@@ -133,6 +135,7 @@ def test_a_condition_names_the_device_of_its_block(tmp_path):
         (9, "H100 PCIe", "get_peak_flops.fp8", "1513e12"),
         (10, "H100", "get_peak_flops", "989e12"),
         (13, "mi300x", "get_peak_flops", "1307e12"),
+        (15, "mi999", "get_peak_flops", "1308e12"),
     ]
 
 
@@ -235,6 +238,36 @@ def test_the_table_of_a_counter_is_audited_with_line_and_cause(audited):
     assert [(one.line, one.status) for one in findings] == [(4, "wrong"), (6, "right"), (8, "right")]
     assert findings[0].explanations[0].error == "another device"
     assert findings[0].quantity == "bf16 peak"
+
+
+def test_a_function_that_is_named_by_a_quantity_is_checked_for_each_device_that_its_branches_name(audited):
+    source = (
+        "def hbm_gbps(name):\n"
+        "    if 'v5e' in name:\n"
+        "        return 819 * 8\n"
+        "    if name.lower().startswith('v5p'):\n"
+        "        return 2765\n"
+        "    if 'v99' in name or 'pcie' in name or 'nvidia' in name:\n"
+        "        return 1\n"
+        "    return 2\n"
+    )
+    findings = audited(source, "hbm.py")
+    assert [(one.line, one.device, one.status) for one in findings] == [
+        (3, "v5e", "wrong"), (5, "v5p", "right"), (7, "v99", "unknown device"),
+    ]  # fmt: skip
+    assert findings[0].explanations[0].error == "bits for bytes"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def clock_mhz(mode):\n    if mode == 'boost2':\n        return 1980",  # not the name of a device
+        "def tdp_w(name):\n    if name == 'default':\n        return 700",
+        "def steps(name):\n    if name == 'v99':\n        return 700",
+    ],
+)
+def test_no_branch_is_taken_for_one_of_a_device_without_its_name_or_a_quantity(source, tmp_path):
+    assert figures(source, tmp_path) == []
 
 
 @pytest.mark.parametrize(

@@ -15,14 +15,11 @@ from pytest_rooflint.audit.cells import (
     NumberError,
     commas,
     has_no_value,
+    noted_bits,
     parts,
     printed,
 )
-from pytest_rooflint.audit.columns import (
-    Column,
-    columns,
-    remarked,
-)
+from pytest_rooflint.audit.columns import Column, columns, remarked
 from pytest_rooflint.audit.findings import FigureOfTable, finding_of, ignored, unknown, unnamed, unread
 from pytest_rooflint.audit.published import published
 from pytest_rooflint.audit.rows import (
@@ -243,6 +240,7 @@ class Auditor:
                 f"{merged.precision} is taken from the remark '{shorten(cell.remark, LONGEST_REMARK, placeholder='…')}'"
             )
         notes += [f"no unit given; taken as {assumed}"] if assumed else []
+        notes += noted_bits(cell.text, merged, unit, number.value)
         return FigureOfTable(name, meaning, asked, number, cell, column.name, "; ".join(notes))
 
     # ---- from figures to findings

@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterable
 
 from pytest_rooflint.audit.columns import Column, Commas
-from pytest_rooflint.audit.spelling import UNIT_WORDS
+from pytest_rooflint.audit.spelling import unit_spelt
 from rooflint.base.precision import PRECISIONS, rate_unit
 from rooflint.base.units import UnitError, last_digit, parse_unit
-from rooflint.diagnosis.figures import QUANTITIES, Printed
+from rooflint.diagnosis.figures import QUANTITIES, Printed, show
 
 _NUMBER = r"[0-9]+(?:[.][0-9]*)?(?:[eE][-+]?[0-9]+)?"
 _CELL = re.compile(rf"({_NUMBER})((?:\s*[*/]\s*{_NUMBER})*)\s*([A-Za-z/µ]*)")
@@ -157,6 +157,17 @@ def quantity_of(text: str) -> str:
     return next((name for name in ("peak", "bandwidth", "capacity", "tdp") if unit and is_unit_of(unit, name)), "value")
 
 
+def noted_bits(text: str, column: Column, unit: str | None, value: float) -> list[str]:
+    """`864 Gb/s is 108 GB/s`, for a bandwidth whose unit is in bits; `value` is the number in B/s."""
+    plain, _ = _plain(text, column)
+    match = _CELL.fullmatch(plain)
+    own = match[3] if match else ""
+    stated = own or column.unit or unit or ""
+    if column.role != "bandwidth" or not _spelt(stated).endswith("bit/s"):
+        return []
+    return [f"{plain if own else f'{plain} {stated}'} is {show(column.role, value)}"]
+
+
 def printed(text: str, column: Column, unit: str | None = None) -> tuple[Printed, str | None]:
     """The number of a cell in base units, and the unit if it had to be assumed.
 
@@ -246,7 +257,7 @@ def _step(number: str) -> float:
 
 def _spelt(text: str) -> str:
     """A unit as `rooflint.base.units` spells it; other texts as they are."""
-    return UNIT_WORDS.get(text.lower(), text)
+    return unit_spelt(text) or text
 
 
 def _factor(unit: str, quantity: str, likely: str) -> float:

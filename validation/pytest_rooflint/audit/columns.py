@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
-from pytest_rooflint.audit.spelling import PRECISION_WORDS, UNIT_WORDS, words_of
+from pytest_rooflint.audit.spelling import BITS_PER_SECOND, PRECISION_WORDS, UNIT_WORDS, unit_spelt, words_of
 from rooflint.base.errors import RooflintError
 from rooflint.base.units import UnitError, parse_unit
 from rooflint.diagnosis.figures import QUANTITIES, RATE, TRAINING
@@ -14,7 +14,7 @@ from rooflint.diagnosis.figures import QUANTITIES, RATE, TRAINING
 ROLES = ("device", "number", "precision", "sparsity", "unit", "ignore", *QUANTITIES, *TRAINING)
 
 _DEVICE = {"device", "gpu", "name", "chip", "model", "accelerator", "hardware", "sku", "product", "card", "processor"}
-_SPELT_OUT = frozenset({"id", "display", "full", "short", "marketing", "official", "type"})
+_SPELT_OUT = frozenset({"id", "display", "full", "short", "marketing", "official", "type", "kind"})
 """Words beside that of a device in the name of a column: `display_name`, `gpu id`."""
 _SEVERAL = frozenset({"gpus", "tpus", "npus", "accelerators", "devices", "cards", "chips"})
 _NUMBERED = frozenset({"num", "number", "no", "nr", "n", "of", "count", "qty", "quantity"})
@@ -232,7 +232,7 @@ def _said(column: Column, word: str, text: str, counted: Set[str]) -> Column:
         return replace(column, vector=word == "vector")
     if column.role in ("count", "clock", "rate", "peak") and word in counted:
         return replace(column, subject=word)
-    unit = UNIT_WORDS.get(word.lower(), word)
+    unit = unit_spelt(word) or word
     try:
         parse_unit(unit)
     except UnitError:
@@ -424,6 +424,8 @@ def _sparse(words: list[str]) -> bool | None:
 
 
 def _unit(name: str, words: list[str]) -> str | None:
+    if bits := BITS_PER_SECOND.search(name):
+        return unit_spelt(bits[0])
     bracket = re.search(r"[(\[]\s*([A-Za-z/]+)\s*[)\]]", name)
     for text in ([bracket[1].lower()] if bracket else []) + [re.sub(r"_s$", "/s", name.lower()).split("_")[-1]]:
         if text in UNIT_WORDS:

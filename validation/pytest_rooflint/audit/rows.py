@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from pytest_rooflint.audit.cells import is_unit_of
 from pytest_rooflint.audit.columns import Column, is_one_precision, said_precision, said_sparsity
+from pytest_rooflint.audit.spelling import words_of
 from rooflint.diagnosis.figures import QUANTITIES
 from rooflint.hardware.names import Meaning
 
@@ -37,7 +38,7 @@ IsDevice = Callable[[str], bool]
 def named_by(row: Row, known: Mapping[str, Column]) -> Cell | None:
     """The cell of a row that names its device."""
     naming = [name for name, column in known.items() if column.role == "device" and name in row]
-    return row[min(naming, key=lambda name: "type" in name.lower())] if naming else None
+    return row[min(naming, key=lambda name: bool({"type", "kind"} & set(words_of(name))))] if naming else None
 
 
 def of_number(meaning: Meaning, row: Row, known: Mapping[str, Column]) -> Meaning:

@@ -29,8 +29,12 @@ from pytest_rooflint.audit.syntax import (
     target_of,
     texts_of,
     unpacked,
+    variable_of,
 )
 from rooflint.base.errors import refuse
+from rooflint.diagnosis.figures import QUANTITIES
+from rooflint.hardware.device import KINDS
+from rooflint.hardware.vocabulary import MODIFIERS, tells, words
 
 LONGEST_NAME = 6
 """Words of a name within an identifier or a comment."""
@@ -80,6 +84,11 @@ class _Place:
         if not label:
             return self
         return replace(self, below=(*self.below, label)) if self.device else replace(self, above=(*self.above, label))
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether the names around the device say what the figures are: the name of a function, `hbm_gbps`."""
+        return any((known := guessed(label)) and known.role in QUANTITIES for label in self.above)
 
     @property
     def column(self) -> str:
@@ -144,9 +153,10 @@ class _Reader:
                 for one in self.readings(test, place):
                     self.statements(body, one)
                 self.statements(orelse, place)
-            case ast.Match(cases=cases):
+            case ast.Match(subject=subject, cases=cases):
                 for case in cases:
-                    for one in self._few(self._alternatives(texts_of(case.pattern), case.pattern.lineno, place), place):
+                    found = self._alternatives(texts_of(case.pattern), case.pattern.lineno, place, subject)
+                    for one in self._few(found, place):
                         self.statements(case.body, one)
             case _:
                 for inner in ("body", "orelse", "finalbody"):
@@ -358,19 +368,25 @@ class _Reader:
                     found = list(islice(each, MOST_READINGS + 1))
                 yield from found
             case ast.Compare(left=left, ops=[ast.In() | ast.Eq()], comparators=[right]):
-                yield from self._alternatives(texts_of(left) or texts_of(right), test.lineno, place)
-            case ast.Call(func=ast.Attribute(attr="startswith" | "endswith"), args=[text]):
-                yield from self._alternatives(texts_of(text), test.lineno, place)
-            case ast.Call(func=ast.Name(id="any"), args=[ast.GeneratorExp(generators=[one])]):
-                yield from self._alternatives(texts_of(one.iter), test.lineno, place)
+                texts = texts_of(left)
+                yield from self._alternatives(texts or texts_of(right), test.lineno, place, right if texts else left)
+            case ast.Call(func=ast.Attribute(value=subject, attr="startswith" | "endswith"), args=[text]):
+                yield from self._alternatives(texts_of(text), test.lineno, place, subject)
+            case ast.Call(func=ast.Name(id="any"), args=[ast.GeneratorExp(elt=inner, generators=[one])]):
+                compared = inner.comparators[0] if isinstance(inner, ast.Compare) else None
+                yield from self._alternatives(texts_of(one.iter), test.lineno, place, compared)
             case _:
                 yield place
 
-    def _alternatives(self, texts: list[str], line: int, place: _Place) -> Iterator[_Place]:
+    def _alternatives(self, texts: list[str], line: int, place: _Place, subject: ast.expr | None) -> Iterator[_Place]:
+        """The places below texts that something is compared with: the name of a device, where it is called so."""
         if not texts:
             yield place
+        is_name = not place.device and place.is_telling and subject is not None and is_device_word(variable_of(subject))
         for text in texts:
-            yield self.labelled(text, line, place)
+            below = self.labelled(text, line, place)
+            is_unknown = is_name and not below.device and _may_be_a_product(text)
+            yield self._of_device(text, line, place) if is_unknown else below
 
     def _of_device(self, device: str, line: int, place: _Place) -> _Place:
         return replace(
@@ -458,6 +474,12 @@ def _constants(tree: ast.Module, arithmetic: Arithmetic, bound: Counter[str]) ->
                 if number := arithmetic.number(value):
                     arithmetic.known[name] = number
                     yield name, number
+
+
+def _may_be_a_product(text: str) -> bool:
+    """Whether a text may be the name of a device that is not known: neither `nvidia` nor `sxm` nor `gpu` nor `bf16`."""
+    telling = (word for word in words(text) if tells(word) and word not in MODIFIERS and word not in KINDS)
+    return len(text) >= SHORTEST_NAME and text.lower() not in _OTHERS and any(telling) and not guessed(text)
 
 
 def _words(text: str) -> list[str]:

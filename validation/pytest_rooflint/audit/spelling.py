@@ -53,6 +53,8 @@ _UNIT_SPELLINGS = {
     "bit": "bit bits",
 }
 UNIT_WORDS = {word: unit for unit, words in _UNIT_SPELLINGS.items() for word in words.split()}
+BITS_PER_SECOND = re.compile(r"(?<![A-Za-z])([GT])b/s(?:ec)?(?![A-Za-z])")
+"""Rates in bits by their small b: `Gb/s`. `Gbps` and `gb/s` do not tell, and most who write them mean bytes."""
 
 _TRANSLATED = {
     **dict.fromkeys(("带宽", "頻寬", "帶寬", "帯域", "대역폭"), "bandwidth"),
@@ -67,6 +69,12 @@ _TRANSLATED = {
 }
 """Words of headers in Chinese, Japanese and Korean."""
 _PER_SECOND = re.compile(r"[_ ]per[_ ]s(ec(ond)?)?(?![a-z])", re.IGNORECASE)
+
+
+def unit_spelt(text: str) -> str | None:
+    """The unit of a text in any spelling, as `rooflint.base.units` spells it; None where it is none."""
+    bits = BITS_PER_SECOND.fullmatch(text)
+    return f"{bits[1]}bit/s" if bits else UNIT_WORDS.get(text.lower())
 
 
 def words_of(name: str) -> list[str]:

@@ -65,6 +65,16 @@ def name_called(func: ast.expr) -> str:
     return func.id if isinstance(func, ast.Name) else func.attr if isinstance(func, ast.Attribute) else ""
 
 
+def variable_of(node: ast.expr) -> str:
+    """The variable or field that an expression asks: `name` of `name.lower()` and of `device.name`."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=inner)):
+            return variable_of(inner)
+        case ast.Attribute(attr=name) | ast.Name(id=name):
+            return name
+    return ""
+
+
 def texts_of(node: ast.AST) -> list[str]:
     """The texts of a key, a comparison or a pattern: strings, `torch.bfloat16`, `GPU.H100`, capabilities."""
     found: list[str] = []
