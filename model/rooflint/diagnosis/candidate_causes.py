@@ -12,7 +12,7 @@ from rooflint.base.errors import InputError
 from rooflint.base.facts import Fact, Factor, leading_number
 from rooflint.base.precision import PRECISIONS
 from rooflint.base.text import some
-from rooflint.base.units import DIMENSIONLESS, HERTZ, OPS_PER_MAC, format_number
+from rooflint.base.units import BYTES, BYTES_PER_S, DIMENSIONLESS, HERTZ, OPS_PER_MAC, format_number, parse_quantity
 from rooflint.diagnosis.causes import Case, Cause, Span, ratio_text
 from rooflint.diagnosis.figures import Explanation, Figure, figures
 from rooflint.hardware.device import Facts, Hardware
@@ -124,7 +124,8 @@ def _needed(case: Case, span: Span, fact: Fact) -> Iterator[Cause]:
         text = f"{short(fact)} {fact.display} is {times(span.factor)} the {inherited.display} of {_stem(inherited)}"
         yield Cause(text, span.factor, 0.8, fact, inherited)
         return
-    text = f"{short(fact)} {fact.display} would have to be {needed.display}"
+    needed, why = _of_bits(fact, needed)
+    text = f"{short(fact)} {fact.display} would have to be {needed.display}{why}"
     own = _own_clocks(case, fact) if _is_clock(fact) else others  # siblings often run at the same clock
     taken_from = some(_owner(other) for other in own if math.isclose(other.value, fact.value, rel_tol=1e-6))
     supported = fact.path.endswith(".bus") or any(math.isclose(other.value, wanted, rel_tol=1e-6) for other in others)
@@ -137,6 +138,16 @@ def _needed(case: Case, span: Span, fact: Fact) -> Iterator[Cause]:
         yield Cause(f"{text}; {fact.display} is that of {taken_from}", span.factor, 1.2, fact, needed)
     else:
         yield Cause(text, span.factor, 1.7 if supported else _unsupported_cost(fact, wanted), fact, needed)
+
+
+def _of_bits(fact: Fact, needed: Fact) -> tuple[Fact, str]:
+    """The value that a fact needs, as it should be written, and the reason where it is bits for bytes."""
+    eight = next((one for one in (8.0, 1 / 8) if math.isclose(fact.value / needed.value, one, rel_tol=1e-6)), None)
+    if eight is None or fact.quantity.dimension not in (BYTES, BYTES_PER_S):
+        return needed, ""
+    if eight < 1 and "bit" in fact.display and not fact.path.endswith(".bus"):  # the digits are right
+        needed = replace(fact, quantity=parse_quantity(fact.display.replace("bit", "B")))
+    return needed, ": bits for bytes"
 
 
 def is_outlier(case: Case, fact: Fact, value: float) -> bool:

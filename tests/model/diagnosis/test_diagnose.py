@@ -16,6 +16,7 @@ from rooflint.hardware.registry import Registry
 
 REGISTRY = Registry()
 ORIN, H100 = REGISTRY.get("nvidia/jetson-agx-orin-64gb"), REGISTRY.get("nvidia/h100-sxm5-80gb")
+KPU = REGISTRY.get("stillwater/kpu-t768")
 A100, T4 = REGISTRY.get("nvidia/a100-sxm4-80gb"), REGISTRY.get("nvidia/t4")
 #: (device, unit, precision) of every peak that can be derived.
 RATES = [
@@ -137,6 +138,28 @@ def test_the_bus_that_is_wrong_is_among_the_causes():
     # the figures do not decide between a bus of 512 bit and a data rate doubled twice: both must be said
     causes = diagnose(bandwidth(T4_WIDE, "gddr6", 320e9, 0.05e9))
     assert ("memories.gddr6.bus", "256 bit") in [(cause.fact.path, cause.repair) for cause in causes if cause.fact]
+
+
+@pytest.mark.parametrize(
+    ("device", "path", "value", "expected", "sentence"),
+    [
+        # 40 960 bit / 8 × 5.238 Gbit/s = 26.8 TB/s, eight times the 3.352 TB/s of 5120 bit
+        (H100, "memories.hbm3.bus", 40960 / 8, 3.352e12, "bus 40960 bit would have to be 5120 bit: bits for bytes"),
+        # 256 bit are 32 B: somebody wrote the bytes
+        (T4, "memories.gddr6.bus", 32 / 8, 320e9, "bus 32 bit would have to be 256 bit: bits for bytes"),
+    ],
+)
+def test_a_bus_in_the_other_of_bits_and_bytes(device, path, value, expected, sentence):
+    causes = candidates(bandwidth(planted(device, path, value), path.split(".")[1], expected, expected * 1e-4))
+    assert sentence in [cause.text for cause in causes]
+
+
+def test_a_bandwidth_in_bits_keeps_its_digits():
+    fact = KPU.facts["memories.hbm3.bandwidth"]
+    wrong = KPU.with_facts({fact.path: replace(fact, quantity=parse_quantity("1638 Gbit/s"))})
+    found = {cause.text: cause for cause in candidates(bandwidth(wrong, "hbm3", 1638e9, 0.5e9))}
+    cause = found["bandwidth 1638 Gbit/s would have to be 1638 GB/s: bits for bytes"]
+    assert (cause.repair, cause.repaired.value) == ("1638 GB/s", 1638e9)
 
 
 def test_a_memory_clock_used_as_a_data_rate():
