@@ -24,7 +24,8 @@ from .readers import targets
 COMMANDS = (
     "hardware show acme/x1", "hardware list tesla", "peaks acme/x1 --format json", "peaks acme/x1 --at low",
     "compare resnet18 -d t4,h100", "analyze resnet18 -d t4 --batch 4 -p int8", "models -d t4 --batch 2",
-    "sweep resnet18 -d t4,h100", "explain gemm -m 64 -n 64 -k 64 -d h100 -p fp16", "audit x.csv --all --strict",
+    "sweep resnet18 -d t4,h100", "explain gemm 64 64 64 -d h100-sxm5 -p fp16",
+    "explain attention 8 64 64 -d h100-sxm5 --phase decode --cache fp8", "audit x.csv --all --strict",
     "audit x.json -f json", "audit x.md --map Dense=device", "tdp estimate t4", "report x.evidence", "--version", "",
 )  # fmt: skip
 WORDS = (

@@ -1,16 +1,23 @@
-"""`rooflint explain gemm`: what one matrix product takes on a GPU, term by term, and what it waits for."""
+"""`rooflint explain`: what one matrix product or attention takes on a GPU, term by term, and what it waits for."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, get_args
 
 import typer
 
-from rooflint.answers.explain_gemm import answer
+from rooflint.answers import explain_attention, explain_gemm
 from rooflint.api.kernels import kernel
+from rooflint.base.errors import RooflintError
+from rooflint.base.precision import precision
 from rooflint.cli import options
 from rooflint.cli.options import Specs
 from rooflint.kernels.shapes import COLD
 from rooflint.output.deliver import deliver
+
+Device = Annotated[str, typer.Option("--hardware", "-d", help="Id, name, or words that exactly one device has.")]
+Calibration = Annotated[
+    Path | None, typer.Option(help="Calibration of your machine, written by rooflint calibrate device --save.")
+]
 
 app = typer.Typer(help="Explain a calibrated kernel time, term by term.", no_args_is_help=True, add_completion=False)
 
@@ -25,16 +32,14 @@ def gemm(
     m: Annotated[int, typer.Argument(help="Rows of the result.", min=1)],
     n: Annotated[int, typer.Argument(help="Columns of the result.", min=1)],
     k: Annotated[int, typer.Argument(help="Length of each sum.", min=1)],
-    hardware: Annotated[str, typer.Option("--hardware", "-d", help="Id, name, or words that exactly one device has.")],
+    hardware: Device,
     compute: options.Arithmetic = "bf16",
     batch: Annotated[int, typer.Option("--batch", "-b", help="Products of that shape at once.", min=1)] = 1,
     copies: Annotated[
         int, typer.Option(help="Sets of weights used in rotation, as in a benchmark; 0: none stays in L2.", min=0)
     ] = 0,
     scale: Annotated[str, typer.Option(help="For fp8: one scale per tensor (default) or per block of 128.")] = "",
-    calibration: Annotated[
-        Path | None, typer.Option(help="Calibration of your machine, written by rooflint calibrate device --save.")
-    ] = None,
+    calibration: Calibration = None,
     at: options.Mode = "",
     form: options.Format = "",
     output: options.Output = None,
@@ -46,4 +51,35 @@ def gemm(
         "gemm", hardware, precision=compute, copies=copies or COLD, calibration=calibration, at=at, specs=specs,
         m=m, n=n, k=k, batch=batch, **options_,
     )  # fmt: skip
-    deliver(answer(times), form, output)
+    deliver(explain_gemm.answer(times), form, output)
+
+
+@app.command()
+def attention(
+    heads: Annotated[int, typer.Argument(help="Heads of queries.", min=1)],
+    tokens: Annotated[int, typer.Argument(help="Tokens of each sequence; in decode of its cache.", min=1)],
+    width: Annotated[int, typer.Argument(help="Elements of a head.", min=1)],
+    hardware: Device,
+    phase: Annotated[
+        str, typer.Option(help="prefill: causal, into a cache; encoder: neither; decode: one new token.")
+    ] = "prefill",
+    kv_heads: Annotated[int | None, typer.Option(help="Heads of keys and values; by default as many.", min=1)] = None,
+    compute: options.Arithmetic = "bf16",
+    cache: Annotated[str, typer.Option(help="Precision of the cache; by default that of the arithmetic.")] = "",
+    batch: Annotated[int, typer.Option("--batch", "-b", help="Sequences at once.", min=1)] = 1,
+    calibration: Calibration = None,
+    at: options.Mode = "",
+    form: options.Format = "",
+    output: options.Output = None,
+    specs: Specs = None,
+) -> None:
+    """Explain the latency of attention, in prefill, an encoder or decode: blocks, softmax, bytes, power, the limit."""
+    if (named := phase.lower()) not in get_args(explain_attention.Phase):
+        raise RooflintError(f"--phase: want {', '.join(get_args(explain_attention.Phase))}, found '{phase}'")
+    stored = precision(cache).name if cache else ""
+    op, of_phase = explain_attention.options_of(named, stored, precision(compute).name)
+    times = kernel(
+        op, hardware, precision=compute, calibration=calibration, at=at, specs=specs, batch=batch, heads=heads,
+        kv_heads=kv_heads or heads, tokens=tokens, width=width, **of_phase,
+    )  # fmt: skip
+    deliver(explain_attention.answer(times), form, output)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from rooflint.base.errors import RooflintError
 from rooflint.base.units import OPS_PER_MAC
@@ -142,8 +142,18 @@ def block_s(shapes: Sequences, queries: int, chip: Chip, constants: Prefill, *, 
 
 def blocks_s(shapes: Sequences, chip: Chip, constants: Prefill, *, causal: bool) -> Numbers:
     """What all blocks take, of the size that takes least, without their bytes. [s]"""
-    least: Numbers = np.min([block_s(shapes, size, chip, constants, causal=causal) for size in QUERIES], axis=0)
+    least: Numbers = np.min(_by_size_s(shapes, chip, constants, causal=causal), axis=0)
     return least
+
+
+def block_queries(shapes: Sequences, chip: Chip, constants: Prefill, *, causal: bool) -> NDArray[np.int_]:
+    """Queries of a block of the size that takes least. Shape (ops,). [1]"""
+    best = np.argmin(_by_size_s(shapes, chip, constants, causal=causal), axis=0)
+    return np.asarray(np.array(QUERIES)[best])
+
+
+def _by_size_s(shapes: Sequences, chip: Chip, constants: Prefill, *, causal: bool) -> list[Numbers]:
+    return [block_s(shapes, size, chip, constants, causal=causal) for size in QUERIES]
 
 
 def power_s(shapes: Sequences, chip: Chip, constants: Constants, *, causal: bool) -> Numbers:
@@ -216,7 +226,7 @@ class Attention(OfSequences):
 
     def tensor_bytes(self, work: Work) -> Numbers:
         """Q, K, V and the output, and K and V again to append them. [B]"""
-        return bytes_moved(work.sizes, element_bytes=ELEMENT_BYTES, append_bytes=self.append_bytes)
+        return bytes_moved(work.sizes, element_bytes=work.element_bytes, append_bytes=self.append_bytes)
 
     def time(self, work: Work, chip: Chip, constants: Constants, gap_s: float | None = 0.0) -> Times:
         """One kernel."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rooflint.kernels import stream
 from rooflint.kernels.attention import OfSequences, Sequences, score_clocks
@@ -86,6 +87,23 @@ def work_s(caches: Caches, streamed_s: Numbers, chip: Chip, own: DecodeConstants
     return least
 
 
+class Ways(NamedTuple):
+    """Times by the number of parts of a cache, without the launch. [s]"""
+
+    memory_s: Numbers
+    """All bytes, the same for each. Shape (ops,)"""
+    parts_s: Numbers
+    """Shape (splits, ops)"""
+    sums_s: Numbers
+    """To combine them. Shape (splits, ops)"""
+
+    @property
+    def seconds(self) -> Numbers:
+        """Shape (splits, ops)"""
+        found: Numbers = np.hypot(self.parts_s, self.memory_s) + self.sums_s
+        return found
+
+
 @dataclass(frozen=True)
 class Decode(OfSequences):
     """Attention of one new token on a cache; Q and the output are bf16, whatever the cache stores."""
@@ -128,16 +146,25 @@ class Decode(OfSequences):
         floor = np.full((1, len(streamed)), stream.launch_s(chip, own))
         return Times(alone, streamed, work_s(caches, streamed, chip, own, constants.stream), floor)
 
+    def parts(self, work: Work, chip: Chip, constants: Constants) -> NDArray[np.int_]:
+        """In how many parts each cache is worked on: those that take least. Shape (ops,). [1]"""
+        return np.asarray(np.array(SPLITS)[np.argmin(self._ways(work, chip, constants).seconds, axis=0)])
+
     def terms(self, work: Work, chip: Chip, constants: Constants) -> Terms:
         """What the best number of parts does, bytes, the reduction and the launch."""
         caches, own = self.caches(work.sizes, chip, constants), self.own(constants)
-        memory = stream.work_bytes_s(self.bytes_moved(work), work, chip, constants.stream)
-        unfilled = replace(own, block_clocks=0.0)
-        parts = np.array([part_s(caches, split, chip, own) for split in SPLITS])
+        ways, unfilled = self._ways(work, chip, constants), replace(own, block_clocks=0.0)
         loops = np.array([part_s(caches, split, chip, unfilled) for split in SPLITS])
+        best = np.argmin(ways.seconds, axis=0), np.arange(len(ways.memory_s))
+        parts, sums = ways.parts_s[best], ways.sums_s[best]
+        compute = {"main loop": loops[best], "fill": parts - loops[best]}
+        overlapped = beside(compute, {"memory": ways.memory_s}, np.hypot(parts, ways.memory_s))
+        launch = np.full(len(ways.memory_s), stream.launch_s(chip, own))
+        return {**overlapped, "reduction": sums, "launch": launch}
+
+    def _ways(self, work: Work, chip: Chip, constants: Constants) -> Ways:
+        caches, own = self.caches(work.sizes, chip, constants), self.own(constants)
+        memory = stream.work_bytes_s(self.bytes_moved(work), work, chip, constants.stream)
+        parts = np.array([part_s(caches, split, chip, own) for split in SPLITS])
         sums = np.array([reduction_s(caches, split, chip, own, constants.stream) for split in SPLITS])
-        best = np.argmin(np.hypot(parts, memory) + sums, axis=0), np.arange(len(memory))
-        compute = {"main loop": loops[best], "fill": parts[best] - loops[best]}
-        overlapped = beside(compute, {"memory": memory}, np.hypot(parts[best], memory))
-        launch = np.full(len(memory), stream.launch_s(chip, own))
-        return {**overlapped, "reduction": sums[best], "launch": launch}
+        return Ways(memory, parts, sums)

@@ -5,7 +5,7 @@
 All callers use this function: `rooflint explain gemm`, networks, claims and calibration.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -147,9 +147,9 @@ RESOURCES = {
 """Inputs of a chip by what a reader calls them."""
 
 
-def with_more(times: KernelTimes, factor: float) -> Iterator[tuple[str, float]]:
+def with_more(times: KernelTimes, factor: float, names: Iterable[str] = RESOURCES) -> Iterator[tuple[str, float]]:
     """(resource, time of the one op) where a chip had so much more of it, one at a time. [s]"""
-    for name in RESOURCES:
+    for name in names:
         more = replace(times.chip, **{name: getattr(times.chip, name) * factor})
         yield name, replace(times, chip=more).seconds.item()
 

@@ -1,4 +1,4 @@
-"""`rooflint explain gemm`: what it prints, in every format, and what it refuses."""
+"""`rooflint explain`: what it prints, in every format, and what it refuses."""
 
 import csv
 import io
@@ -7,6 +7,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
+from rooflint.answers import explain_attention
 from rooflint.answers.explain_gemm import LISTING, WAITS, GemmRecord
 from rooflint.base.errors import RooflintError
 from rooflint.cli.explain import app
@@ -23,8 +24,17 @@ QUESTIONS = [
 ]
 
 
-def run(*arguments):
-    result = CliRunner(env={"COLUMNS": "80", "NO_COLOR": "1"}).invoke(app, ["gemm", *arguments], catch_exceptions=False)
+SEQUENCES = [
+    ("32", "4096", "128", "-d", "h100-sxm5", "--kv-heads", "8"),
+    ("12", "384", "72", "-d", "t4", "-p", "FP16", "--phase", "Encoder", "-b", "32"),
+    ("32", "4096", "128", "-d", "l40s", "--phase", "decode", "--cache", "FP8"),
+    ("8", "131072", "128", "-d", "b200-sxm", "--kv-heads", "1", "--phase", "decode"),
+    ("8", "512", "64", "-d", "p100-pcie-16gb", "-p", "fp32"),
+]
+
+
+def run(*arguments, op="gemm"):
+    result = CliRunner(env={"COLUMNS": "80", "NO_COLOR": "1"}).invoke(app, [op, *arguments], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.stdout
 
@@ -80,3 +90,39 @@ def test_options_are_passed_on():
     assert "fp8 with one scale per block, 3 sets of weights" in run(*asked)
     with pytest.raises(RooflintError, match="gemm in bf16 has no option 'scale'"):
         run("8", "8", "8", "-d", "h100-sxm5", "--scale", "block")
+
+
+# ---- attention
+
+
+@pytest.mark.parametrize("question", SEQUENCES, ids=" ".join)
+def test_attention_fits_eighty_columns_and_its_formats_agree(question):
+    text = run(*question, op="attention")
+    assert max(map(len, text.splitlines())) <= 80
+    for heading in ("Latency", "Terms", "Sensitivity to resources", "Assumptions", "Facts"):
+        assert f"\n{heading} ─" in text
+    found = explain_attention.AttentionRecord.model_validate_json(run(*question, "-f", "json", op="attention"))
+    rows = list(csv.DictReader(io.StringIO(run(*question, "-f", "csv", op="attention"))))
+    assert tuple(rows[0]) == explain_attention.LISTING
+    assert [(row["term"], float(row["seconds"])) for row in rows] == [(one.term, one.seconds) for one in found.terms]
+
+
+def test_options_of_attention_are_passed_on():
+    found = json.loads(run(*SEQUENCES[2], "--kv-heads", "4", "-b", "16", "-f", "json", op="attention"))
+    wanted = {
+        "phase": "decode", "cache_bytes": 1.0, "batch": 16, "heads": 32, "kv_heads": 4, "tokens": 4096, "width": 128,
+    }  # fmt: skip
+    assert {name: found[name] for name in wanted} == wanted
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--phase", "train"), r"--phase: want prefill, encoder, decode, found 'train'"),
+        (("--kv-heads", "3"), r"heads: want a multiple of the 3 heads of keys and values, found 8"),
+        (("--cache", "fp7"), r"fp7"),
+    ],
+)
+def test_attention_that_does_not_exist_is_refused(words, message):
+    with pytest.raises(RooflintError, match=message):
+        run("8", "64", "64", "-d", "h100-sxm5", *words, op="attention")

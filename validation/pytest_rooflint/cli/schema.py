@@ -18,6 +18,7 @@ from pytest_rooflint.recordings.comparison import ComparisonRecord
 from rooflint.answers import (
     analyze,
     compare,
+    explain_attention,
     explain_gemm,
     explore,
     generation,
@@ -72,6 +73,7 @@ _MODEL: Mapping[str, type[BaseModel]] = {
     "train": training.TrainRecord,
     "tdp_estimate": tdp_estimate.TdpEstimateRecord,
     "tdp_registry": tdp_registry.TdpRegistryRecord,
+    "explain_attention": explain_attention.AttentionRecord,
     "explain_gemm": explain_gemm.GemmRecord,
     "explore": explore.ExploreRecord,
 }
