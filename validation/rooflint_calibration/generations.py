@@ -37,7 +37,7 @@ from rooflint.workloads.footprint import footprint
 from rooflint.workloads.networks import network_named
 from rooflint.workloads.parallelism import Parallelism
 from rooflint.workloads.transformer import Step, table
-from rooflint_calibration.networks import of_others
+from rooflint_calibration.networks import EnergiesOf, of_others
 from rooflint_calibration.package import PUBLISHED
 from rooflint_calibration.published import PublishedSourceSpec, file_of, files_in, lines_of
 
@@ -164,13 +164,15 @@ def read(file: Path, text: str | None = None) -> GenerationTable:
 # ---- Predictions
 
 
-def predicted_s(tables: GenerationTable, registry: Registry, fidelity: str) -> Numbers:
+def predicted_s(
+    tables: GenerationTable, registry: Registry, fidelity: str, energies: EnergiesOf | None = None
+) -> Numbers:
     """Time of a token, by kernel models or by the roofline without launches. [s], shape (rows,)
 
     Raises RooflintError for an unknown device or network, where not one sequence fits, and for a device without kernel
     models, where `fidelity` is that of these.
     """
-    return np.array([passes.token_s for passes in _passes(tables, registry, fidelity)])
+    return np.array([passes.token_s for passes in _passes(tables, registry, fidelity, energies)])
 
 
 def bound_s(tables: GenerationTable, registry: Registry) -> Numbers:
@@ -203,12 +205,14 @@ class _Passes:
         return float(max(computed, step.memory_s.sum() / self.together))
 
 
-def _passes(tables: GenerationTable, registry: Registry, fidelity: str) -> Iterator[_Passes]:
-    energies = Energies.of(registry)
+def _passes(
+    tables: GenerationTable, registry: Registry, fidelity: str, energies: EnergiesOf | None = None
+) -> Iterator[_Passes]:
+    of = energies or (lambda _: Energies.of(registry))
     launch, most = ("graph", MOST_SEQUENCES) if fidelity == SILICON else (FREE, None)
     setting = Setting(tables.spec.precision, launch=launch, fidelity=fidelity)
     for row in tables.spec.rows:
-        yield _of_row(row, registry, energies, setting, most)
+        yield _of_row(row, registry, of(registry.get(row.device)), setting, most)
 
 
 def _of_row(

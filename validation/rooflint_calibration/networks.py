@@ -4,7 +4,7 @@ A baseline is the datasheet's peak, or its bandwidth, times one constant; the co
 all other rows.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -15,15 +15,16 @@ from pydantic import Field
 from rooflint.base.errors import RooflintError
 from rooflint.coefficients.library import FREE
 from rooflint.energy.model import Energies
-from rooflint.hardware.device import working_peak_ops_per_s
+from rooflint.hardware.device import Hardware, working_peak_ops_per_s
 from rooflint.hardware.registry import Registry
 from rooflint.hardware.schema import Id, Strict, Text, Word
 from rooflint.hardware.spec_files import read_spec
+from rooflint.kernels.constants import GROUPS, constants_file
 from rooflint.kernels.shapes import Numbers
 from rooflint.prediction.predict import ROOFLINE, SILICON, Setting, predict
 from rooflint.workloads.workload import Workload
 from rooflint_calibration.package import PUBLISHED
-from rooflint_calibration.published import PublishedSourceSpec, file_of, files_in, lines_of
+from rooflint_calibration.published import PublishedSourceSpec, family_of, file_of, files_in, lines_of
 
 TOPIC = "network"
 """What claims about these tables are about, where others are about a kind of kernel."""
@@ -105,20 +106,38 @@ def read(file: Path, text: str | None = None) -> NetworkTable:
 
 # ---- Predictions
 
+EnergiesOf = Callable[[Hardware], Energies]
+"""What predictions of a device rest on, the constants of kernel times among it."""
+
+
+def held_out(registry: Registry) -> EnergiesOf:
+    """Constants that were fitted without the family of a device; those of all families where it has none."""
+    file, shared = constants_file(registry), Energies.of(registry)
+    families = {family for group in GROUPS for family in file.families(group)}
+    without = {family: shared.at(file.without(family)) for family in families}
+    return lambda device: without.get(family_of(device), shared)
+
 
 def predicted_s(
-    table: NetworkTable, work: Workload, registry: Registry, fidelity: str, *, cached: bool = True
+    table: NetworkTable,
+    work: Workload,
+    registry: Registry,
+    fidelity: str,
+    *,
+    cached: bool = True,
+    energies: EnergiesOf | None = None,
 ) -> Numbers:
     """Time of one sample: expected, or the bound by the roofline, which has no launches. [s], shape (rows,)
 
     Raises RooflintError for a device without kernel models, where `fidelity` is that of these.
     """
-    energies = Energies.of(registry)
+    of = energies or (lambda _: Energies.of(registry))
 
     def one(row: RowSpec) -> float:
         launch = row.launch if fidelity == SILICON else FREE
         setting = Setting(table.spec.precision, fuse=table.spec.fuse, launch=launch, fidelity=fidelity, cached=cached)
-        found = predict(registry.get(row.device), work.at_batch(row.batch), energies, setting)
+        device = registry.get(row.device)
+        found = predict(device, work.at_batch(row.batch), of(device), setting)
         if found.fidelity != fidelity:
             raise RooflintError(found.reasons["fidelity"])
         return found.latency_s / row.batch

@@ -2,8 +2,13 @@
 
 from collections.abc import Iterator
 
+import numpy as np
+
+from rooflint.base.text import counted
 from rooflint.base.units import percent
+from rooflint.kernels.constants import NetworkErrorsSpec
 from rooflint.kernels.convolution import MEASURED_RANGE, WinogradConvolution
+from rooflint.kernels.dispatch import family_of, family_title
 from rooflint.kernels.kernel import FITTED_IN
 from rooflint.kernels.network import MODELS, SiliconEstimate, rests_on
 from rooflint.kernels.products import Fp8Gemm
@@ -12,6 +17,7 @@ from rooflint.prediction.comparison import Contender
 
 def of_silicon(one: Contender, times: SiliconEstimate) -> Iterator[str]:
     """Warnings on calibration: what share of a latency uses constants of another precision, and unusual counting."""
+    yield from _of_networks(one, times)
     found = one.prediction
     carried = {name: float(times.kernel_s[(times.kernel_models == name) & ~times.calibrated].sum()) for name in MODELS}
     share = sum(carried.values()) / found.latency_s
@@ -26,6 +32,39 @@ def of_silicon(one: Contender, times: SiliconEstimate) -> Iterator[str]:
     elif found.compute != FITTED_IN:
         yield from _of_precision(one, times)
     yield from _of_winograd(one, times)
+
+
+def _of_networks(one: Contender, times: SiliconEstimate) -> Iterator[str]:
+    """The error to expect of the whole: on tables of its family and precision, otherwise on those that there are."""
+    writes = bool(np.isin(times.run.kinds, WRITING).any() or np.isin(times.kernel_models, WRITING).any())
+    what = "tokens per second" if writes else "the throughput of a network"
+    tables = [table for table in times.shared.networks if table.writes == writes]
+    if not tables:
+        return
+    missing = []
+    family = family_of(one.hardware.architecture or "")
+    if here := [table for table in tables if family in table.families]:
+        tables = here
+    else:
+        missing.append(f"on {family_title(family)}")
+    if same := [table for table in tables if table.precision == times.compute]:
+        tables = same
+    else:
+        missing.append(f"in {times.compute}")
+    each = ", ".join(_off(table, family) for table in tables)
+    place = f" on {family_title(family)}" if here else ""
+    none = f"; none {' or '.join(missing)} was published" if missing else ""
+    yield f"error to expect of {what}{place}, by published ones: {each}{none}"
+
+
+WRITING = ("causal_attention", "decode", "latent_decode")
+"""Kinds of ops and kernel models that only language models have."""
+
+
+def _off(table: NetworkErrorsSpec, family: str) -> str:
+    """`11.2 % (ResNet-50 in int8, 5 rows)`."""
+    of = table.families.get(family, table)
+    return f"{of.error:g} % ({table.name} in {table.precision}, {counted(of.rows, 'row')})"
 
 
 def _of_winograd(one: Contender, times: SiliconEstimate) -> Iterator[str]:

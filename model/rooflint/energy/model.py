@@ -1,6 +1,6 @@
 """EnergyModel: what the energies of one device rest on, each coefficient worked out once for all devices."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -43,6 +43,12 @@ class Energies:
         if "energies" not in registry.others:
             registry.others["energies"] = cls(Coefficients.of(registry))
         found: Energies = registry.others["energies"]
+        return found
+
+    def at(self, constants: "Constants") -> "Energies":
+        """The same with other constants of kernel times."""
+        found = replace(self)
+        vars(found)["silicon"] = constants
         return found
 
     def node(self, hardware: Hardware) -> NodeEnergies:

@@ -21,6 +21,7 @@ from rooflint.base.strict_yaml import Document
 from rooflint.base.units import DIMENSIONLESS
 from rooflint.hardware.registry import Registry
 from rooflint.hardware.schema import FactKind, SourcedSpec, Strict, Text, Word, fact_of
+from rooflint.hardware.schema import Group as Slug
 from rooflint.hardware.spec_files import flatten, read_spec
 
 Number = fact_of(FactKind("a number without a unit", DIMENSIONLESS, 1e-6, 1e9, "0.84"))
@@ -69,6 +70,33 @@ class LimitsSpec(Strict):
         return np.array(rows, float)
 
 
+Percent = Annotated[float, Field(ge=0)]
+
+
+class FamilyErrorSpec(Strict):
+    """Of the rows of one family in a table of whole networks."""
+
+    rows: Annotated[int, Field(gt=0)]
+    error: Percent
+    """Mean absolute error. [%]"""
+
+
+class NetworkErrorsSpec(Strict):
+    """How far predictions of whole networks are from a published table, to which nothing was fitted."""
+
+    name: Text
+    """Of the network, or of what was run."""
+    precision: Word
+    writes: bool
+    """Whether the rates are of tokens that a language model writes; otherwise of samples that a network reads."""
+    rows: Annotated[int, Field(gt=0)]
+    error: Percent
+    """Mean absolute error of all rows. [%]"""
+    bias: float
+    """Geometric mean of predicted over measured, less 1. [%]"""
+    families: dict[Word, FamilyErrorSpec]
+
+
 class SiliconFitSpec(Strict):
     """What the fitted constants were fitted on, so that they can be fitted again."""
 
@@ -80,6 +108,8 @@ class SiliconFitSpec(Strict):
     """Of each topic: mean absolute error on each family, by constants that were fitted without it. [%]"""
     regimes: dict[Word, dict[Word, LimitsSpec]] = Field(default_factory=dict)
     """The same by what limits a prediction and by its rows."""
+    networks: dict[Slug, NetworkErrorsSpec] = Field(default_factory=dict)
+    """Of each table of whole networks: each row by constants that were fitted without the family of its GPU."""
 
 
 GroupSpec = Annotated[dict[Word, SiliconConstantSpec], Field(min_length=1)]
@@ -256,6 +286,8 @@ class Constants:
     experts: Experts
     collectives: Collectives
     cores: CoreConstants
+    networks: tuple[NetworkErrorsSpec, ...] = ()
+    """How far sums of these kernels are from published times of whole networks."""
 
 
 class Group(NamedTuple):
@@ -324,7 +356,8 @@ class ConstantsFile:
             **{
                 group: kind.values(**{name: self.fact(group, name).value for name in names(group)})
                 for group, kind in GROUPS.items()
-            }
+            },
+            networks=tuple(self.fit().networks.values()),
         )
 
     def without(self, family: str, groups: Collection[str] = tuple(GROUPS)) -> Constants:

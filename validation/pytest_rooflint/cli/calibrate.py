@@ -1,6 +1,7 @@
 """`rooflint calibrate`: fit the constants of kernel times again, list regressions, and compare with measurements."""
 
 import datetime
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -8,6 +9,7 @@ import typer
 
 from pytest_rooflint.cli import progress
 from pytest_rooflint.cli.calibrate_power import power
+from pytest_rooflint.golden.workloads import build
 from pytest_rooflint.recordings import files
 from rooflint.api.devices import registry
 from rooflint.base.errors import RooflintError, shown
@@ -26,7 +28,7 @@ from rooflint.kernels.constants import ConstantsFile, constants_file
 from rooflint.output.answer import write
 from rooflint.output.deliver import deliver
 from rooflint.output.sections import Cell, Table
-from rooflint_calibration import anchors, device_answer, fits, package
+from rooflint_calibration import anchors, device_answer, fits, package, whole_networks
 from rooflint_calibration.base import NoCalibrationError, answer_request, model_at
 from rooflint_calibration.fits import Calibration, Fit, calibrate, relative_changes, rewritten
 from rooflint_calibration.regressions import answer, changes, compare
@@ -145,7 +147,7 @@ def _published(known: Registry) -> dict[str, anchors.Benefit]:
     return {name: anchors.benefit(name, data, known, file) for name in package.FAMILY_OF}
 
 
-# ---- `rooflint calibrate gemm`, `attention` and `cores`: constants fitted to all published rows
+# ---- `rooflint calibrate gemm`, `attention` and `cores`: constants fitted to all published rows; `networks`: errors
 
 
 @app.command()
@@ -205,6 +207,41 @@ def cores(
     fit = fits.cores_fit([folder.resolve() for folder in golden or configured("rooflint_golden")], known)
     found = calibrate(fit, workers=Workers(jobs, dask, ray))
     _finish(fit, found, constants_file(known), ("left out", "table"), form, check=check, save=True)
+
+
+@app.command()
+def networks(
+    check: Annotated[bool, typer.Option("--check", help="Write nothing; status 1 if an error changes.")] = False,
+    golden: Golden = None,
+    form: Form = "text",
+    specs: Specs = None,
+) -> None:
+    """Score whole networks on published tables, to which nothing is fitted, and write the errors to specs/silicon.yaml.
+
+    Each row is predicted by constants without the family of its GPU. Predictions of networks quote the errors.
+    """
+    known = registry(specs)
+    spec_file = constants_file(known).file("products")
+    roots = [folder.resolve() for folder in golden or configured("rooflint_golden")]
+    found, written = whole_networks.held_out(roots, known, build), spec_file.spec.fit.networks
+    typer.echo(write(network_table(found), form), nl=False)
+    errors = {one.slug: one.errors(written[one.slug].name if one.slug in written else one.title) for one in found}
+    if check:
+        changed = [slug for slug in {**errors, **written} if errors.get(slug) != written.get(slug)]
+        for slug in changed:
+            typer.echo(f"{slug}: the errors in {spec_file.path} are others; run: rooflint calibrate networks", err=True)
+        raise typer.Exit(1 if changed else 0)
+    _write(spec_file.path, whole_networks.rewritten(spec_file.path.read_text(encoding="utf-8"), errors))
+    typer.echo(f"wrote errors of {len(errors)} tables to {spec_file.path}", err=True)
+
+
+def network_table(found: Sequence[whole_networks.Held]) -> Table:
+    """Errors of each table, and of the rows of each family."""
+    rows: list[tuple[Cell, ...]] = []
+    for one in found:
+        for family, score in {"all": one.score, **one.by_family}.items():
+            rows.append((one.slug, family, score.rows, f"{100 * score.mape:.1f}", f"{100 * score.bias:.1f}"))
+    return Table(("table", "left out", "rows", "error %", "bias %"), tuple(rows))
 
 
 def score_table(found: Calibration, labels: tuple[str, ...]) -> Table:
