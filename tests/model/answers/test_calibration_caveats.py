@@ -91,7 +91,8 @@ def test_the_error_to_expect_is_that_of_published_networks_on_the_family():
     hopper = ", ".join(off(slug, "hopper") for slug in ("mlperf-bert", "mlperf-resnet50"))
     said = "error to expect of the throughput of a network on Hopper, by published ones: "
     assert expected("nvidia/h100-sxm5-80gb", "int8") == f"{said}{hopper}"
-    assert expected("nvidia/h100-sxm5-80gb", "bf16") == f"{said}{hopper}; none in bf16 was published"
+    every = ", ".join(off(slug, "hopper") for slug in ("mlperf-bert-fp8", "mlperf-bert", "mlperf-resnet50"))
+    assert expected("nvidia/h100-sxm5-80gb", "bf16") == f"{said}{every}; none in bf16 was published"
 
 
 def test_where_no_network_was_published_on_a_family_those_of_all_are_said():
@@ -99,7 +100,10 @@ def test_where_no_network_was_published_on_a_family_those_of_all_are_said():
     assert expected("nvidia/b200-sxm", "int8") == (
         f"error to expect of the throughput of a network, by published ones: {every}; none on Blackwell was published"
     )
-    assert expected("nvidia/v100-pcie-16gb", "fp16").endswith("; none on Volta or in fp16 was published")
+    assert expected("nvidia/v100-pcie-16gb", "fp16").endswith(
+        f": {off('mlperf-bert-fp16')}; none on Volta was published"
+    )
+    assert expected("nvidia/v100-pcie-16gb", "fp32").endswith("; none on Volta or in fp32 was published")
 
 
 def test_tokens_of_a_language_model_have_errors_of_their_own():
