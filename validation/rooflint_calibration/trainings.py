@@ -20,6 +20,7 @@ from rooflint.energy.model import Energies
 from rooflint.hardware.device import working_peak_ops_per_s
 from rooflint.hardware.registry import PACKAGED, Registry
 from rooflint.kernels.shapes import Numbers
+from rooflint.prediction.parallel import Place
 from rooflint.prediction.predict import Setting
 from rooflint.prediction.training import Recompute, Run, Training, train
 from rooflint.workloads.networks import Network, network_named
@@ -90,7 +91,7 @@ def _steps(table: TrainingTable, registry: Registry) -> Iterator[Training]:
     energies, setting = Energies.of(registry), Setting(table.spec.precision, launch=FREE)
     for row in table.spec.rows:
         run = Run(_network(row, registry), row.batch, row.length, row.recompute)
-        yield train(registry.get(row.device), run, energies, setting)
+        yield train(Place(registry.get(row.device)), run, energies, setting)
 
 
 def _network(row: TrainingRowSpec, registry: Registry) -> Network:

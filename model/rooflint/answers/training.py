@@ -12,12 +12,13 @@ from rooflint.hardware.schema import Strict
 from rooflint.output.answer import Answer, Record
 from rooflint.output.sections import Bar, Bars, Grid, Part, Prose, Section, Table
 from rooflint.prediction.comparison import per_second
+from rooflint.prediction.parallel import NETWORK
 from rooflint.prediction.predict import Prediction, Setting
 from rooflint.prediction.training import MOMENTS_BYTES, Training
 
 
 class TrainingMemoryRecord(Strict):
-    """What must be there at once, nothing of it sharded."""
+    """What a device must have room for at once."""
 
     weight_bytes: float
     gradient_bytes: float
@@ -28,13 +29,36 @@ class TrainingMemoryRecord(Strict):
     total_bytes: float
 
 
+class SentRecord(Strict):
+    """A collective of a step, in all of its runs."""
+
+    title: str
+    times: int
+    sent_bytes: float
+    """By each device in one direction, by a ring."""
+    seconds: float
+    waited_s: float
+    """What of it no other work hides."""
+
+
 class TrainRecord(RunRecord, Record):
     """`rooflint analyze NETWORK DEVICE --train -f json`."""
 
     schema_: Annotated[Literal["rooflint.train/1"], Field(alias="schema")]
     network: str
     device: str
+    members: int
+    """Devices."""
+    system: str | None
+    """What several devices are part of."""
+    tp: int
+    dp: int
+    zero: int
+    """What data-parallel devices share, as a stage of ZeRO."""
+    micro_batch: int
+    """Sequences that a device computes at once."""
     parameters: int
+    """Of the part of a device."""
     length: int
     """Tokens of each sequence."""
     recompute: str
@@ -42,6 +66,8 @@ class TrainRecord(RunRecord, Record):
     parts_s: dict[str, float]
     tokens_per_s: float
     bytes_moved: float
+    """To and from the memory of a device."""
+    sent: list[SentRecord]
     model_ops_per_token: float
     """6 N without an embedding that is only looked up, and attention to the tokens before each."""
     peak_ops_per_s: float
@@ -52,18 +78,42 @@ class TrainRecord(RunRecord, Record):
     fits: bool | None
 
 
+EXCHANGED = ("collective", "times", "sent", "takes", "waited for")
+EXCHANGED_NOTE = "sent by each device; waited for: what the backward pass does not hide"
 PARTS = ("part", "time", "compute", "memory", "launch", "of peak")
-LISTING = ("network", "device", "batch", "length", "recompute", "step_s", "tokens_per_s", "mfu", "hfu", "fits")
+LISTING = (
+    "network",
+    "device",
+    "members",
+    "tp",
+    "dp",
+    "zero",
+    "batch",
+    "length",
+    "recompute",
+    "step_s",
+    "tokens_per_s",
+    "mfu",
+    "hfu",
+    "fits",
+)
 
 
 def answer(found: Training, setting: Setting) -> Answer:
-    """For one device."""
-    run, device = found.run, found.forward.hardware
+    """For one device or several."""
+    run, device, how = found.run, found.forward.hardware, found.place.how
     memory = ("weight_bytes", "gradient_bytes", "optimizer_bytes", "activation_bytes", "total_bytes")
     names = ("step_s", "parts_s", "tokens_per_s", "bytes_moved", "peak_ops_per_s", "mfu", "hfu", "fits")
     record = TrainRecord.build(
         network=run.network.name,
         device=device.label,
+        members=how.devices,
+        system=found.place.system.id if found.place.system and how.devices > 1 else None,
+        tp=how.tp,
+        dp=how.dp,
+        zero=run.zero,
+        micro_batch=run.at_once,
+        sent=[SentRecord(**vars(one)) for one in found.sent],
         parameters=found.memory.parameters,
         length=run.length,
         recompute=run.recompute,
@@ -74,24 +124,57 @@ def answer(found: Training, setting: Setting) -> Answer:
         **{name: getattr(found, name) for name in names},
     )
     return Answer(
-        title=f"{run.network.name}: a training step of {run.batch} × {run.length} tokens on {device.id}",
-        subtitle=f"{run_text(run.batch, setting)}, {run.recompute} recomputation, Adam; {basis_text(setting)}",
+        title=f"{run.network.name}: a training step of {run.batch} × {run.length} tokens on {found.place.label}",
+        subtitle=f"{run_text(run.batch, setting)}, {_ways(found)}, Adam; {basis_text(setting)}",
         sections=tuple(_sections(found, record)),
         record=record,
         listing=Table(LISTING, (tuple(getattr(record, name) for name in LISTING),)),
     )
 
 
+def _ways(found: Training) -> str:
+    """`tp 8, dp 16, ZeRO 1, 4 micro-batches of 2, full recomputation`"""
+    run, how = found.run, found.place.how
+    words = [str(how)] if how.devices > 1 else []
+    words += [f"ZeRO {run.zero}"] if run.zero else []
+    words += [f"{run.micro_batches} micro-batches of {run.at_once}"] if run.micro_batches > 1 else []
+    return ", ".join([*words, f"{run.recompute} recomputation"])
+
+
 def _sections(found: Training, record: TrainRecord) -> Iterator[Section]:
     if found.fits is False:
         need = format_quantity(found.memory.total_bytes, BYTES)
         room = format_quantity(record.capacity_bytes or 0.0, BYTES)
-        yield Prose("Does not fit", (f"it needs {need} of {room} unless states and activations are sharded",))
+        each = "each device" if record.members > 1 else "it"
+        yield Prose(
+            "Does not fit", (f"{each} needs {need} of {room}; --tp, --dp with --zero and --recompute need less",)
+        )
     yield Grid("Step", Table(("", "", ""), tuple(_summary(found, record))))
     parts = tuple(Part(name, seconds, format_quantity(seconds, SECONDS)) for name, seconds in found.parts_s.items())
     yield Bars("Time", (Bar("step", parts, format_quantity(found.step_s, SECONDS)),))
     yield Grid("Parts", Table(PARTS, tuple(_parts(found))), "share of the time of the part; of peak: of its own ops")
-    yield Grid("Memory", Table(("", "", ""), tuple(_memory(record))), "nothing is sharded")
+    if found.sent:
+        yield Grid("Exchanged", Table(EXCHANGED, tuple(_exchanged(found))), EXCHANGED_NOTE)
+    yield Grid("Memory", Table(("", "", ""), tuple(_memory(record))), _memory_note(record))
+
+
+def _exchanged(found: Training) -> Iterator[tuple[str, ...]]:
+    for one in found.sent:
+        size = format_quantity(one.sent_bytes, BYTES)
+        times = (format_quantity(one.seconds, SECONDS), format_quantity(one.waited_s, SECONDS))
+        yield one.title, f"{one.times:,}", size, *times
+
+
+SHARED = ("", "optimizer", "optimizer and gradients", "optimizer, gradients and weights")
+
+
+def _memory_note(record: TrainRecord) -> str:
+    if record.members == 1:
+        return "nothing is sharded"
+    words = ["products are divided by tp"] if record.tp > 1 else []
+    words += [f"{SHARED[record.zero]} by dp"] if record.zero else []
+    words += ["a layer that is gathered is not counted"] if record.zero == len(SHARED) - 1 else []
+    return "; ".join(["of a device", *words])
 
 
 def _summary(found: Training, record: TrainRecord) -> Iterator[tuple[str, str, str]]:
@@ -103,7 +186,8 @@ def _summary(found: Training, record: TrainRecord) -> Iterator[tuple[str, str, s
     )
     yield "MFU", percent(found.mfu), f"{record.model_ops_per_token / 1e9:.4g} GFLOP a token, peak {peak}"
     yield "HFU", percent(found.hfu), "with what is computed again"
-    yield "moved", format_quantity(found.bytes_moved, BYTES), "to and from memory"
+    where = "to and from the memory of a device" if record.members > 1 else "to and from memory"
+    yield "moved", format_quantity(found.bytes_moved, BYTES), where
 
 
 def _parts(found: Training) -> Iterator[tuple[str, ...]]:
@@ -114,7 +198,9 @@ def _parts(found: Training) -> Iterator[tuple[str, ...]]:
     }
     for name, seconds in found.parts_s.items():
         one = passes.get(name)
-        if one is None:
+        if name == NETWORK:
+            yield name, format_quantity(seconds, SECONDS), *(percent(0.0) for _ in range(4))
+        elif one is None:
             yield name, format_quantity(seconds, SECONDS), percent(0.0), percent(1.0), percent(0.0), percent(0.0)
         else:
             shares = (percent(one.shares[by] / one.latency_s) for by in ("compute", "memory", "launch"))
@@ -125,7 +211,8 @@ def _memory(record: TrainRecord) -> Iterator[tuple[str, str, str]]:
     needed = record.memory
     yield "weights", format_quantity(needed.weight_bytes, BYTES), f"{record.parameters:,} parameters"
     yield "gradients", format_quantity(needed.gradient_bytes, BYTES), ""
-    copy = "master copy and " if needed.optimizer_bytes > MOMENTS_BYTES * record.parameters else ""
+    shares = record.dp if record.zero else 1
+    copy = "master copy and " if needed.optimizer_bytes * shares > MOMENTS_BYTES * record.parameters else ""
     yield "optimizer", format_quantity(needed.optimizer_bytes, BYTES), f"{copy}two moments in FP32"
     yield "activations", format_quantity(needed.activation_bytes, BYTES), f"{record.recompute} recomputation"
     yield "needed", format_quantity(needed.total_bytes, BYTES), ""

@@ -134,7 +134,9 @@ def generate(
     runs = tuple(Run(net, size, tokens, generate) for size in batches)
     wanted = comparison.requirements(require, generation.RUN_CRITERIA, generation.RUN_EXAMPLE)
     hows = [Parallelism(size, pp, ep) for size in sorted(_each(tp))]
-    places = [one for how in hows for one in _places(known, on, at, how, shared=any(each.devices > 1 for each in hows))]
+    places = [
+        one for how in hows for one in places_of(known, on, at, how, shared=any(each.devices > 1 for each in hows))
+    ]
     found = generation.sweep(places, runs, energies, settings, CostTables.of(known), site, memory_share)
     return Generations(runs, settings, found, wanted)
 
@@ -161,7 +163,7 @@ def _language_model(name: str, among: Registry) -> Network:
         ) from None
 
 
-def _places(
+def places_of(
     among: Registry, on: "Iterable[str | Hardware] | None", at: str, how: Parallelism, *, shared: bool
 ) -> Iterator[parallel.Place]:
     """Each device with what it is part of: a system by its name, or the one that has such devices.

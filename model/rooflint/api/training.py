@@ -1,26 +1,31 @@
-"""Training: the question of `rooflint analyze --train` as a function."""
+"""Training: the question of `rooflint analyze --train` as a function, of one device or several."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
 from rooflint.answers.training import answer
 from rooflint.api.devices import Specs
+from rooflint.api.generation import places_of
 from rooflint.api.predictions import DEFAULT_LAUNCH, DEFAULT_PRECISION, context, setting
+from rooflint.base.errors import RooflintError
 from rooflint.hardware.device import Hardware
 from rooflint.hardware.names import select_device
+from rooflint.hardware.registry import Registry
 from rooflint.output.answer import Answer
 from rooflint.prediction import training
+from rooflint.prediction.parallel import Place
 from rooflint.prediction.predict import ROOFLINE, Setting
 from rooflint.workloads import load
 from rooflint.workloads.networks import PROMPT, network_named
+from rooflint.workloads.parallelism import Parallelism
 
 
 @dataclass(frozen=True)
 class TrainingStep:
-    """A training step on one device; `print(s)` is `rooflint analyze --train`."""
+    """A training step; `print(s)` is `rooflint analyze --train`."""
 
     found: training.Training
-    """step_s, parts_s, tokens_per_s, mfu, hfu, memory, fits"""
+    """step_s, parts_s, tokens_per_s, mfu, hfu, memory, fits, sent"""
     setting: Setting
 
     def answer(self) -> Answer:
@@ -31,7 +36,7 @@ class TrainingStep:
         return str(self.answer())
 
     def __repr__(self) -> str:
-        return f"<TrainingStep of {self.found.run.network.name} on {self.found.forward.hardware.label}>"
+        return f"<TrainingStep of {self.found.run.network.name} on {self.found.place.label}>"
 
     def _repr_html_(self) -> str:
         return self.answer()._repr_html_()
@@ -43,8 +48,12 @@ def train(
     *,
     length: int | None = None,
     precision: str = DEFAULT_PRECISION,
-    batch: int = 1,
+    batch: int | None = None,
     recompute: str = "selective",
+    tp: int = 1,
+    dp: int = 1,
+    zero: int = 0,
+    micro_batch: int | None = None,
     storage: str | None = None,
     launch: str = DEFAULT_LAUNCH,
     fidelity: str = ROOFLINE,
@@ -52,15 +61,19 @@ def train(
     at: str = "",
     specs: Specs = None,
 ) -> TrainingStep:
-    """A step of training with Adam on one device: time, bytes, memory, MFU and HFU, by the roofline.
+    """A step of training with Adam: time, bytes, memory of a device, MFU and HFU, by the roofline.
 
     Args:
         source: a language model, such as `llama-3.1-8b`, or the path of a `config.json` of Hugging Face.
-        on: the device, or its name.
+        on: the device, or its name; with `tp` or `dp` a system, or a device of one system.
         length: tokens of each sequence; 2048 by default, or fewer where the context is shorter.
         precision: of the arithmetic, the weights and the gradients.
-        batch: sequences of the step.
+        batch: sequences of the step, of all devices; one for each copy of the network if None.
         recompute: what the backward pass computes again: `none`, `selective` (attention) or `full`.
+        tp: devices that share each product.
+        dp: copies of the network, each with sequences of its own; they may be in several systems.
+        zero: what the copies share, as a stage of ZeRO: nothing (0), states of Adam (1), gradients (2), weights (3).
+        micro_batch: sequences that a device computes at once, adding up gradients; all of its own if None.
         storage: precision of what is moved and kept; that of the arithmetic if None.
         launch: how kernels are launched, as for `predict`.
         fidelity: `roofline`; no kernel of a backward pass was calibrated.
@@ -74,6 +87,17 @@ def train(
     known, energies = context(specs)
     net = load.configured_network(str(source), known.roots) or network_named(str(source), known.roots)
     tokens = min(PROMPT, net.transformer.context) if length is None else length
-    run = training.Run(net, batch, tokens, recompute)
-    device = on if isinstance(on, Hardware) else select_device(known, on, at)
-    return TrainingStep(training.train(device, run, energies, chosen), chosen)
+    how = Parallelism(tp=tp, dp=dp)
+    run = training.Run(net, dp if batch is None else batch, tokens, recompute, how, zero, micro_batch or 0)
+    return TrainingStep(training.train(_place(known, on, at, how), run, energies, chosen), chosen)
+
+
+def _place(known: Registry, on: "str | Hardware", at: str, how: Parallelism) -> Place:
+    """Raises RooflintError for several devices where one is to be named."""
+    if how.devices == 1:
+        return Place(on if isinstance(on, Hardware) else select_device(known, on, at))
+    found = places_of(known, [on], at, how, shared=True)
+    first, *others = found
+    if others:
+        raise RooflintError(f"--train: want one device or system, found '{on}'")
+    return first

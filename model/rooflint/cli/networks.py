@@ -66,6 +66,9 @@ def analyze_command(
     ep: options.Expert = 1,
     train: options.Train = False,
     recompute: options.Recompute = "",
+    dp: options.Data = 1,
+    zero: options.Zero = 0,
+    micro_batch: options.MicroBatch = None,
     form: options.Format = "",
     output: options.Output = None,
     specs: Specs = None,
@@ -74,11 +77,12 @@ def analyze_command(
     device, several = _one_of(device, hardware), {"tp": tp > 1, "pp": pp > 1, "ep": ep > 1}
     shared: dict[str, Any] = {"precision": precision, "storage": storage, "launch": launch, "fidelity": fidelity}
     shared |= {"at": at, "specs": specs}
-    if train or recompute:
+    only_train = {"recompute": recompute, "dp": dp > 1, "zero": zero, "micro-batch": micro_batch}
+    if train or any(only_train.values()):
         others = {"input": shape, "past": past, "generate": generate, "fuse": fuse, "require": require, "phase": phase}
-        _refuse_beside_train({**others, **several}, train)
-        shared["recompute"] = recompute or "selective"
-        step = rooflint.train(network, device, length=prompt, batch=batch or 1, **shared)
+        _refuse_beside_train({**others, "pp": pp > 1, "ep": ep > 1}, only_train if not train else {})
+        shared |= {"recompute": recompute or "selective", "tp": tp, "dp": dp, "zero": zero, "micro_batch": micro_batch}
+        step = rooflint.train(network, device, length=prompt, batch=batch, **shared)
         deliver(step.answer(), form, output)
         return
     from rooflint.prediction.cost import CostTables, Place, cost_of  # noqa: PLC0415
@@ -223,12 +227,14 @@ def _question(
     )
 
 
-def _refuse_beside_train(given: Mapping[str, object], train: bool) -> None:
-    if not train:
-        raise RooflintError("--recompute: want --train beside it")
+def _refuse_beside_train(given: Mapping[str, object], alone: Mapping[str, object]) -> None:
+    """Raises RooflintError for options of other questions, and for those of training without --train."""
+    for option, value in alone.items():
+        if value:
+            raise RooflintError(f"--{option}: want --train beside it")
     for option, value in given.items():
         if value:
-            raise RooflintError(f"--{option}: want it without --train, whose answer is one step on one device")
+            raise RooflintError(f"--{option}: want it without --train, whose answer is one step")
 
 
 def _refuse_beside_generate(given: Mapping[str, object], generate: int | None) -> None:

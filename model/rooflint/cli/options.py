@@ -84,6 +84,15 @@ Recompute = Annotated[
 Tensor = Annotated[int, typer.Option("--tp", help="Devices of a system that share each product.", min=1)]
 Pipeline = Annotated[int, typer.Option("--pp", help="Stages, each with some of the layers.", min=1)]
 Expert = Annotated[int, typer.Option("--ep", help="Devices that share the experts, a multiple of --tp.", min=1)]
+Data = Annotated[
+    int, typer.Option("--dp", help="Beside --train, copies of the network, each with its own part of the batch.", min=1)
+]
+Zero = Annotated[
+    int, typer.Option("--zero", help="With --dp, what copies share: states of Adam (1), gradients (2), weights (3).")
+]
+MicroBatch = Annotated[
+    int | None, typer.Option("--micro-batch", help="Beside --train, sequences that a device computes at once.", min=1)
+]
 Tensors = Annotated[str, typer.Option("--tp", help="Devices of a system that share each product, with commas.")]
 MemoryShare = Annotated[
     float,

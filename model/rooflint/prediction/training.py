@@ -1,24 +1,30 @@
-"""Training: the operations of a token by definition, MFU and HFU, and one step on one device.
+"""Training: the operations of a token by definition, MFU and HFU, and one step on a device or several.
 
     token_ops(llama, 8192).model                        # 6 N and attention
-    train(h100, Run(network, batch=1, length=4096), energies, Setting("bf16")).mfu
+    train(Place(h100), Run(network, batch=1, length=4096), energies, Setting("bf16")).mfu
 
 docs/method-networks.md has the definitions.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, get_args
+
+import numpy as np
 
 from rooflint.base.precision import precision
 from rooflint.base.units import OPS_PER_MAC
 from rooflint.energy.model import Energies
-from rooflint.hardware.device import Hardware, working_peak_ops_per_s
+from rooflint.hardware.device import working_peak_ops_per_s
+from rooflint.kernels.collectives import bound_s
+from rooflint.prediction.gradients import STAGES, Sent, Shared, Zero, sums
+from rooflint.prediction.parallel import NETWORK, Place, message_bytes, sent_bytes
 from rooflint.prediction.predict import ROOFLINE, Prediction, Setting, predict
 from rooflint.workloads.configuration import Transformer, keys_seen
 from rooflint.workloads.networks import Network
 from rooflint.workloads.ops import Op
+from rooflint.workloads.parallelism import Parallelism, shard
 from rooflint.workloads.transformer import table
 from rooflint.workloads.workload import Workload, WorkloadError
 
@@ -95,38 +101,76 @@ def parameters_counted(net: Transformer, counted: Counted) -> int:
 
 @dataclass(frozen=True)
 class Run:
-    """What is trained, on one device."""
+    """What is trained."""
 
     network: Network
     batch: int
+    """Sequences of a step, on all devices."""
     length: int
     """Tokens of each sequence."""
     recompute: str = "selective"
     """`none`, `selective` or `full`."""
+    how: Parallelism = field(default_factory=Parallelism)
+    """Of it `tp` and `dp`."""
+    zero: Zero = 0
+    """What data-parallel devices share, as a stage of ZeRO."""
+    micro: int = 0
+    """Sequences that a device computes at once, whose gradients it adds up; all of its own if 0."""
 
     def __post_init__(self) -> None:
-        """Raises WorkloadError for less than one sequence or token, and for an unknown way to recompute."""
+        """Raises WorkloadError for less than one sequence or token of a device, and for unknown ways to train."""
         for name in ("batch", "length"):
             if getattr(self, name) < 1:
                 raise WorkloadError(f"{name}: want 1 or more, found {getattr(self, name)}")
         if self.recompute not in get_args(Recompute):
             raise WorkloadError(f"recompute: want one of {', '.join(get_args(Recompute))}, found '{self.recompute}'")
+        if self.batch % self.how.dp:
+            raise WorkloadError(f"batch: want a multiple of --dp, {self.how.dp}, found {self.batch}")
+        if self.micro < 0 or self.own_batch % (self.micro or 1):
+            found = f"a divisor of the {self.own_batch} sequences of a device, found {self.micro}"
+            raise WorkloadError(f"--micro-batch: want {found}")
+        if self.zero not in STAGES or (self.zero and self.how.dp == 1):
+            stages = f"one of {', '.join(map(str, STAGES))}, and --dp of 2 or more beside all but 0"
+            raise WorkloadError(f"--zero: want {stages}; found {self.zero}")
 
     @property
     def tokens(self) -> int:
         """Of all sequences."""
         return self.batch * self.length
 
+    @property
+    def own_batch(self) -> int:
+        """Sequences of a device."""
+        return self.batch // self.how.dp
+
+    @property
+    def at_once(self) -> int:
+        """Sequences of a micro-batch."""
+        return self.micro or self.own_batch
+
+    @property
+    def micro_batches(self) -> int:
+        """Of a step."""
+        return self.own_batch // self.at_once
+
+    @cached_property
+    def own(self) -> Transformer:
+        """What a device has of the network."""
+        net = self.network.transformer
+        return shard(net, self.how) if self.how.tp > 1 else net
+
     @cached_property
     def forward(self) -> Workload:
-        """All layers, and logits of every token."""
-        return table(self.network.transformer, self.batch, self.length, every=True)
+        """All layers on a device, and logits of every token, of a micro-batch."""
+        return table(self.own, self.at_once, self.length, every=True)
 
     @cached_property
     def backward(self) -> Workload:
         """Gradients of inputs and of weights."""
         rows = [part for op in self.forward.rows() for part in _backward(op)]
-        return Workload.from_ops(f"{self.network.name} backward", rows, self.batch, fixed_batch="it is a training step")
+        return Workload.from_ops(
+            f"{self.network.name} backward", rows, self.at_once, fixed_batch="it is a training step"
+        )
 
     @cached_property
     def again(self) -> Workload | None:
@@ -134,7 +178,7 @@ class Run:
         if self.recompute == "none":
             return None
         rows = [op for op in self.forward.rows() if _runs_again(op, self.recompute)]
-        return Workload.from_ops(f"{self.network.name} again", rows, self.batch, fixed_batch="it is a training step")
+        return Workload.from_ops(f"{self.network.name} again", rows, self.at_once, fixed_batch="it is a training step")
 
     def token_ops(self) -> TokenOps:
         """By definition, with the keys that causal attention needs; an encoder needs all of them."""
@@ -142,9 +186,10 @@ class Run:
         return token_ops(net, self.length, attention="full" if net.encoder else "causal", counted="products")
 
     def memory(self, compute: str) -> "Memory":
-        """What must be there at once."""
-        width, net = precision(compute).stored_bits / 8, self.network.transformer
-        return Memory(net.parameters, width, _kept_bytes(self, width))
+        """What a device must have room for at once."""
+        width = precision(compute).stored_bits / 8
+        shares = [self.how.dp if self.zero >= stage else 1 for stage in STAGES[1:]]
+        return Memory(self.own.parameters, width, _kept_bytes(self, width), *shares)
 
 
 OUTSIDE_LAYERS = frozenset(
@@ -201,32 +246,43 @@ MASTER_BYTES, MOMENTS_BYTES = 4, 8
 
 @dataclass(frozen=True)
 class Memory:
-    """Bytes of mixed-precision training with Adam, nothing of it sharded.
+    """Bytes of a device in mixed-precision training with Adam.
 
-    Rajbhandari et al., "ZeRO", SC 2020, section 3.1: 2 + 2 + 12 bytes a parameter in 16 bits. arXiv:1910.02054
+    Rajbhandari et al., "ZeRO", SC 2020, sections 3.1 and 5: 2 + 2 + 12 bytes a parameter in 16 bits, and what
+    data-parallel devices share of them. arXiv:1910.02054
     """
 
     parameters: int
+    """Of its part of the network."""
     width_bytes: float
     """Of a weight and of its gradient."""
     activation_bytes: float
     """What the forward pass keeps for the backward pass, and the logits."""
+    state_shares: int = 1
+    """Devices that share the states of the optimizer."""
+    gradient_shares: int = 1
+    weight_shares: int = 1
+
+    @property
+    def whole_bytes(self) -> float:
+        """All its weights, or all its gradients, in the precision of the arithmetic. [B]"""
+        return self.parameters * self.width_bytes
 
     @property
     def weight_bytes(self) -> float:
-        """In the precision of the arithmetic. [B]"""
-        return self.parameters * self.width_bytes
+        """Those that it keeps. [B]"""
+        return self.whole_bytes / self.weight_shares
 
     @property
     def gradient_bytes(self) -> float:
-        """In the same precision. [B]"""
-        return self.parameters * self.width_bytes
+        """Those that it keeps. [B]"""
+        return self.whole_bytes / self.gradient_shares
 
     @property
     def optimizer_bytes(self) -> float:
         """Master copy, unless the weights are in FP32 themselves, and moments. [B]"""
         master = MASTER_BYTES if self.width_bytes < MASTER_BYTES else 0
-        return self.parameters * (master + MOMENTS_BYTES)
+        return self.parameters * (master + MOMENTS_BYTES) / self.state_shares
 
     @property
     def total_bytes(self) -> float:
@@ -236,8 +292,8 @@ class Memory:
     @property
     def moved_by_optimizer_bytes(self) -> float:
         """Adam reads gradients and states, and writes states and weights. [B]"""
-        weights = self.weight_bytes if self.width_bytes < MASTER_BYTES else 2 * self.weight_bytes
-        return self.gradient_bytes + 2 * self.optimizer_bytes + weights
+        gradients, weights = self.whole_bytes, self.whole_bytes * (1 if self.width_bytes < MASTER_BYTES else 2)
+        return (gradients + weights) / self.state_shares + 2 * self.optimizer_bytes
 
 
 KEEPS_INPUT = ("linear", "matmul", "rms_norm", "layer_norm", "glu", "silu", "gelu", "relu", "softmax", *ATTENTION)
@@ -250,12 +306,12 @@ def _kept_bytes(run: Run, width: float) -> float:
     Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models", 2022, section 4: without
     dropout and with GeLU that is 32 s·b·h + 2 a·s²·b bytes a layer in 16 bits. arXiv:2205.05198
     """
-    forward, net = run.forward, run.network.transformer
+    forward, net = run.forward, run.own
     kept = float(sum(_tensors(forward, [op for op in forward.rows() if op.kind in KEEPS_INPUT])))
     if run.recompute == "full":
         of_one = kept / net.layers  # of the layer that runs again, beside the inputs of all
-        kept = net.layers * run.tokens * net.hidden + of_one
-    scores = net.layers * run.batch * net.heads * run.length**2 if run.recompute == "none" else 0
+        kept = net.layers * run.at_once * run.length * net.hidden + of_one
+    scores = net.layers * run.at_once * net.heads * run.length**2 if run.recompute == "none" else 0
     logits = forward.elements_out[-1]
     return float((kept + scores) * width + logits * MASTER_BYTES)
 
@@ -274,30 +330,40 @@ def _tensors(forward: Workload, rows: Sequence[Op]) -> Iterator[int]:
 
 @dataclass(frozen=True)
 class Training:
-    """A step on one device."""
+    """A step."""
 
     run: Run
+    place: Place
     forward: Prediction
     backward: Prediction
     again: Prediction | None
     memory: Memory
     optimizer_s: float
     """Of Adam, which is memory-bound. [s]"""
+    sent: tuple[Sent, ...] = ()
+    """What devices exchange."""
 
     @property
     def step_s(self) -> float:
-        """Forward, backward, what runs again, and the optimizer. [s]"""
+        """Forward, backward, what runs again, the optimizer, and what waits for other devices. [s]"""
         return sum(self.parts_s.values())
+
+    @property
+    def network_s(self) -> float:
+        """What waits for other devices. [s]"""
+        return sum(one.waited_s for one in self.sent)
 
     @property
     def parts_s(self) -> dict[str, float]:
         """Time of each part. [s]"""
-        again = {"recompute": self.again.latency_s} if self.again else {}
+        times = self.run.micro_batches
+        again = {"recompute": times * self.again.latency_s} if self.again else {}
         return {
-            "forward": self.forward.latency_s,
+            "forward": times * self.forward.latency_s,
             **again,
-            "backward": self.backward.latency_s,
+            "backward": times * self.backward.latency_s,
             "optimizer": self.optimizer_s,
+            **({NETWORK: self.network_s} if self.sent else {}),
         }
 
     @property
@@ -311,15 +377,21 @@ class Training:
         return working_peak_ops_per_s(self.forward.hardware, self.forward.compute)
 
     @property
+    def _tokens_of_peak(self) -> float:
+        """Tokens of a device a second, over its peak. [1/op]"""
+        return self.tokens_per_s / self.place.how.devices / self.peak_ops_per_s
+
+    @property
     def mfu(self) -> float:
-        """Operations of the model over those of the peak in that time. [1]"""
-        return self.tokens_per_s * self.run.token_ops().model / self.peak_ops_per_s
+        """Operations of the model over those of the peak of all devices in that time. [1]"""
+        return self._tokens_of_peak * self.run.token_ops().model
 
     @property
     def hfu(self) -> float:
         """The same with the operations of the products that run again, which are not those of the head. [1]"""
-        again = OPS_PER_MAC * float(self.run.again.macs.sum()) / self.run.tokens if self.run.again else 0.0
-        return self.tokens_per_s * (self.run.token_ops().model + again) / self.peak_ops_per_s
+        again = OPS_PER_MAC * float(self.run.again.macs.sum()) if self.run.again else 0.0
+        of_token = again * self.place.how.tp / (self.run.at_once * self.run.length)
+        return self._tokens_of_peak * (self.run.token_ops().model + of_token)
 
     @property
     def passes(self) -> tuple[Prediction, ...]:
@@ -328,8 +400,9 @@ class Training:
 
     @property
     def bytes_moved(self) -> float:
-        """To and from memory. [B]"""
-        return sum(float(one.times.bytes_moved.sum()) for one in self.passes) + self.memory.moved_by_optimizer_bytes
+        """To and from the memory of a device. [B]"""
+        of_one = sum(float(one.times.bytes_moved.sum()) for one in self.passes)
+        return self.run.micro_batches * of_one + self.memory.moved_by_optimizer_bytes
 
     @property
     def capacity_bytes(self) -> float | None:
@@ -339,16 +412,16 @@ class Training:
 
     @property
     def fits(self) -> bool | None:
-        """Whether the device has room for all of it; None where its capacity is not known."""
+        """Whether a device has room for all of it; None where its capacity is not known."""
         return None if self.capacity_bytes is None else self.memory.total_bytes <= self.capacity_bytes
 
 
-def train(device: Hardware, run: Run, energies: Energies, setting: Setting) -> Training:
+def train(place: Place, run: Run, energies: Energies, setting: Setting) -> Training:
     """One step by the roofline: no kernel of a backward pass was calibrated.
 
     Every byte comes from memory, because the backward pass needs the activations of all layers. Raises WorkloadError
-    for a policy, for whole numbers, which have no gradients, and for calibrated times. Raises UnsupportedError
-    where the device does not compute in that precision.
+    for a policy, for whole numbers, which have no gradients, for calibrated times, and for what cannot be divided.
+    Raises UnsupportedError where the device does not compute in that precision.
     """
     named = [setting.compute, *([setting.storage] if setting.storage else [])]
     refused = [name for name in named if setting.policy or not precision(name).floating]
@@ -357,12 +430,27 @@ def train(device: Hardware, run: Run, energies: Energies, setting: Setting) -> T
         raise WorkloadError(f"training: want a precision such as bf16 and the fidelity roofline, found {refused[0]}")
     plain = replace(setting, cached=False)
     memory = run.memory(setting.storage or setting.compute)
-    again = predict(device, run.again, energies, plain) if run.again else None
-    return Training(
+    device = place.hardware
+    found = Training(
         run,
+        place,
         predict(device, run.forward, energies, plain),
         predict(device, run.backward, energies, plain),
-        again,
+        predict(device, run.again, energies, plain) if run.again else None,
         memory,
         memory.moved_by_optimizer_bytes / device.main_memory().bandwidth_bytes_per_s,
     )
+    return replace(found, sent=tuple(_sent(found, plain)))
+
+
+def _sent(found: Training, setting: Setting) -> Iterator[Sent]:
+    run, how, overhead = found.run, found.place.how, found.forward.times.overhead_s
+    again, many = run.recompute == "full", run.micro_batches
+    for one in sums(run.network.transformer, run.own, how, run.at_once, run.length, again=again):
+        size, times = message_bytes(one, setting), one.times * many
+        seconds = times * (float(np.sum(bound_s(one.kind, size, how.tp, found.place.link(how.tp)))) + overhead)
+        yield Sent(one.title, times, times * sent_bytes(one, setting), seconds, seconds)
+    if how.dp > 1:
+        backward = found.backward.latency_s + (found.again.latency_s if found.again else 0.0)
+        shared = Shared(found.place, run.zero, found.memory.whole_bytes, run.own.layers, many, overhead)
+        yield from shared.all(found.forward.latency_s, backward)

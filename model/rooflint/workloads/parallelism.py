@@ -5,6 +5,7 @@
 - Expert (`ep`): experts are divided; where groups of devices have sequences of their own, tokens go to their experts
   and back. Lepikhin et al., "GShard", 2020. arXiv:2006.16668
 - Pipeline (`pp`): layers are divided, and batches are cut so that all stages work.
+- Data (`dp`): in training, each has the whole network and some of the sequences; `rooflint.prediction.gradients`.
 
 A device's part of a transformer is a transformer with fewer heads, columns, experts and layers, so that the same
 formulas count its ops and bytes. docs/method-parallelism.md has the rest.
@@ -30,10 +31,12 @@ class Parallelism:
     """Stages, each with some of the layers."""
     ep: int = 1
     """Devices that share the experts; those of one `tp` are among them."""
+    dp: int = 1
+    """Copies of all that, each with sequences of its own: of training."""
 
     def __post_init__(self) -> None:
         """Raises WorkloadError for less than one, and where experts are not shared by whole groups."""
-        for name in ("tp", "pp", "ep"):
+        for name in ("tp", "pp", "ep", "dp"):
             if getattr(self, name) < 1:
                 raise WorkloadError(f"--{name}: want 1 or more, found {getattr(self, name)}")
         if self.ep > 1 and self.ep % self.tp:
@@ -47,7 +50,7 @@ class Parallelism:
     @property
     def devices(self) -> int:
         """All of them."""
-        return self.of_stage * self.pp
+        return self.of_stage * self.pp * self.dp
 
     @property
     def groups(self) -> int:
@@ -56,7 +59,7 @@ class Parallelism:
 
     def __str__(self) -> str:
         """`tp 8, pp 2`; empty for one device."""
-        given = {name: getattr(self, name) for name in ("tp", "pp", "ep")}
+        given = {name: getattr(self, name) for name in ("tp", "pp", "ep", "dp")}
         return ", ".join(f"{name} {count}" for name, count in given.items() if count > 1)
 
 

@@ -24,7 +24,7 @@ def test_text_says_what_a_step_needs():
     # 8 030 261 248 parameters × 2 B; × 2 B; × 12 B
     assert "weights 16.06 GB 8,030,261,248 parameters" in text
     assert "optimizer 96.36 GB master copy and two moments in FP32" in text
-    assert "of 141 GB unless states and activations are sharded" in text
+    assert "it needs 148.9 GB of 141 GB; --tp, --dp with --zero and --recompute need less" in text
 
 
 def test_weights_in_fp32_have_no_master_copy():
@@ -44,7 +44,8 @@ def test_json_has_a_schema_and_obeys_the_options():
 @pytest.mark.parametrize(
     ("more", "name"),
     [
-        (("--tp", "2"), "tp"),
+        (("--pp", "2"), "pp"),
+        (("--ep", "2"), "ep"),
         (("--generate", "8"), "generate"),
         (("--past", "8"), "past"),
         (("--fuse",), "fuse"),
@@ -56,9 +57,52 @@ def test_options_of_other_questions_are_refused_beside_train(more, name):
         run(*ASKED, *more)
 
 
-def test_recomputation_is_asked_for_beside_train_only():
-    with pytest.raises(RooflintError, match="--recompute: want --train beside it"):
-        run("analyze", "llama-3.1-8b", "h200-sxm", "--recompute", "full")
+@pytest.mark.parametrize("more", ["--recompute full", "--dp 2", "--zero 1", "--micro-batch 1"])
+def test_what_belongs_to_training_is_asked_for_beside_train_only(more):
+    option, value = more.split()
+    with pytest.raises(RooflintError, match=f"{option}: want --train beside it"):
+        run("analyze", "llama-3.1-8b", "h200-sxm", option, value)
+
+
+SEVERAL = (
+    "analyze",
+    "llama-3.1-70b",
+    "hgx-h100",
+    "--train",
+    "--prompt",
+    "4096",
+    "--tp",
+    "8",
+    "--dp",
+    "8",
+    "--zero",
+    "1",
+)
+
+
+def test_text_says_what_several_devices_share_and_send():
+    text = " ".join(run(*SEVERAL, "-b", "64", "--micro-batch", "1").split())
+    assert "a training step of 64 × 4096 tokens on 64 × nvidia/h100-sxm5-80gb" in text
+    assert "tp 8, dp 8, ZeRO 1, 8 micro-batches of 1, selective recomputation" in text
+    # 2 × 7/8 of 17.64 GB in 16 bits, in buckets of 25 MiB, and gathered layer by layer
+    assert "reduce-scatter, gradients 673 15.44 GB" in text
+    assert "all-gather, weights 80 15.44 GB" in text
+    assert "products are divided by tp; optimizer by dp" in text
+
+
+def test_json_has_what_is_sent_and_waited_for():
+    found = json.loads(run(*SEVERAL, "-f", "json"))
+    assert (found["batch"], found["members"], found["system"], found["micro_batch"]) == (8, 64, "nvidia/hgx-h100", 1)
+    assert found["parts_s"]["network"] == pytest.approx(sum(one["waited_s"] for one in found["sent"]))
+    rate = found["tokens_per_s"] * found["model_ops_per_token"]
+    assert found["mfu"] == pytest.approx(rate / (64 * found["peak_ops_per_s"]))
+
+
+def test_one_system_trains():
+    with pytest.raises(RooflintError, match="--train: want one device or system"):
+        rl.train("llama-3.1-8b", "hgx-h100,hgx-h200", tp=8)
+    with pytest.raises(RooflintError, match="want a system of such devices, found none"):
+        rl.train("llama-3.1-8b", "t4", tp=2)
 
 
 def test_the_function_prints_what_the_command_prints():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from rooflint.api.predictions import context
+from rooflint.prediction.parallel import Place
 from rooflint.prediction.predict import Setting
 from rooflint.prediction.training import Run, token_ops, train
 from rooflint.workloads.networks import network_named
@@ -16,7 +17,7 @@ def step(
     name="llama-3.1-8b", batch=1, length=4096, recompute="selective", setting=FREE, device="nvidia/h100-sxm5-80gb"
 ):
     known, energies = context(None)
-    return train(known.get(device), Run(network_named(name), batch, length, recompute), energies, setting)
+    return train(Place(known.get(device)), Run(network_named(name), batch, length, recompute), energies, setting)
 
 
 def test_a_token_of_palm_needs_what_its_paper_says():
