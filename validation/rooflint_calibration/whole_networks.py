@@ -25,7 +25,7 @@ from rooflint_calibration.evaluation import Score, score
 from rooflint_calibration.published import family_of
 
 BLOCK = re.compile(r"^  networks:[^\n]*\n(?:    [^\n]*\n)*", re.MULTILINE)
-"""The errors of all tables, a line each."""
+"""The errors of all tables."""
 
 
 @dataclass(frozen=True)
@@ -135,8 +135,15 @@ def rewritten(text: str, errors: Mapping[str, NetworkErrorsSpec]) -> str:
     if not (block := BLOCK.search(text)):
         raise RooflintError("the file of constants has no 'networks:' below 'fit:'")
     head = block.group().partition("\n")[0]
-    lines = (f"    {slug}: {_flow(one.model_dump())}" for slug, one in errors.items())
+    lines = (line for slug, one in errors.items() for line in _block(slug, one.model_dump()))
     return text[: block.start()] + "\n".join([head, *lines]) + "\n" + text[block.end() :]
+
+
+def _block(slug: str, errors: Mapping[str, Any]) -> list[str]:
+    """A table in YAML, its families a line each."""
+    *own, (families, each) = errors.items()
+    lines = [f"    {slug}:", *(f"      {key}: {_flow(value)}" for key, value in own), f"      {families}:"]
+    return [*lines, *(f"        {family}: {_flow(one)}" for family, one in each.items())]
 
 
 def _flow(value: Any) -> str:
