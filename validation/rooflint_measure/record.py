@@ -23,6 +23,7 @@ from pydantic import (
     ConfigDict,
     Field,
     NonNegativeFloat,
+    NonNegativeInt,
     PositiveFloat,
     PositiveInt,
     ValidationError,
@@ -91,6 +92,19 @@ class Memory(Frozen):
     """Weights, inputs and what lies between. [B]"""
     source: str
     """What counts it: `torch allocator`, `resident memory of the process`."""
+
+
+class Transfers(Frozen):
+    """What a call on a device costs beside its kernels: its inputs are copied there, and its outputs back."""
+
+    inputs_bytes: NonNegativeInt
+    inputs_s: NonNegativeFloat
+    """Median. [s]"""
+    outputs_bytes: NonNegativeInt
+    outputs_s: NonNegativeFloat
+    """Median. [s]"""
+    source: str
+    """How they were copied: `pageable memory, one copy a tensor`."""
 
 
 # ---- What the machine was doing at one moment: clocks, temperature, power, what held it back
@@ -338,6 +352,8 @@ class Measurement(Frozen):
     energy: Energy | Unavailable
     memory: Memory | Unavailable | None = None
     """None where it was not asked for."""
+    transfers: Transfers | Unavailable | None = None
+    """Between the host and the device; no part of the samples. None where it was not asked for."""
     details: dict[str, str | int | float] = Field(default_factory=dict)
     """Settings that change what runs: oneDNN's verbose kernel name, cuBLAS workspace, math mode."""
 

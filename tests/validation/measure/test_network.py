@@ -1,5 +1,6 @@
 """Networks as subjects; what torch runs of them is in tests/torch."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -17,6 +18,7 @@ from rooflint_measure.stopwatches.network import (
     peak_memory,
     prepared,
     subject,
+    transfers,
 )
 
 RESNET = Model("resnet18", lambda: None, (), 5)
@@ -105,6 +107,53 @@ def test_memory_of_a_gpu_is_the_peak_of_its_allocator_since_a_reset():
 def test_memory_of_a_metal_device_is_what_its_driver_holds_after_a_call():
     metal = SimpleNamespace(synchronize=lambda: None, driver_allocated_memory=lambda: 5 << 20)
     assert peak_memory(lambda: None, "mps", SimpleNamespace(mps=metal)).peak_bytes == 5 << 20
+
+
+class FakeTensor:
+    """Of a library without a device: knows its size, and tells where it goes."""
+
+    def __init__(self, nbytes, told, *, is_floating=True):
+        self.nbytes, self.told, self.is_floating = nbytes, told, is_floating
+
+    def is_floating_point(self):
+        return self.is_floating
+
+    def dim(self):
+        return 2
+
+    def to(self, device, dtype=None, **_):
+        self.told.append((device, dtype))
+        return FakeTensor(self.nbytes // 2 if dtype == "half" else self.nbytes, self.told, is_floating=self.is_floating)
+
+
+def test_copies_are_those_of_the_inputs_in_their_precision_and_of_the_outputs_each_waited_for():
+    told = []
+    library = SimpleNamespace(
+        Tensor=FakeTensor,
+        utils=SimpleNamespace(_pytree=SimpleNamespace(tree_leaves=lambda tree: [*tree[0], *tree[1].values()])),
+        cuda=SimpleNamespace(synchronize=lambda device: told.append(f"wait {device}")),
+        contiguous_format=0,
+        channels_last=1,
+        preserve_format=2,
+        float16="half",
+    )
+    ids, picture = FakeTensor(80, told, is_floating=False), FakeTensor(4000, told)
+    model = replace(RESNET, inputs=(picture, 7), named={"ids": ids})
+    outputs = [FakeTensor(600, told), "a cache"], {}
+    found = transfers(model, Setting(precision="fp16", device="cuda:1"), lambda: outputs, library)
+    assert (found.inputs_bytes, found.outputs_bytes) == (2080, 600)
+    assert found.inputs_s > 0
+    assert found.outputs_s > 0
+    assert told[:2] == [("cpu", "half"), ("cpu", None)]  # not timed
+    assert told[2:6] == ["wait cuda:1", ("cuda:1", None), ("cuda:1", None), "wait cuda:1"]
+    assert told[-3:] == ["wait cuda:1", ("cpu", None), "wait cuda:1"]
+
+
+def test_a_cpu_copies_nothing():
+    assert (
+        str(transfers(RESNET, Setting(), lambda: None))
+        == "not available: inputs and outputs of a CPU stay where they are"
+    )
 
 
 def test_an_error_is_its_type_and_first_line():

@@ -18,6 +18,7 @@ from rooflint_measure.record import (
     Samples,
     State,
     Stream,
+    Transfers,
     Unavailable,
     Wait,
 )
@@ -153,6 +154,7 @@ def test_the_list_has_a_row_a_measurement_in_base_units(k1, make):
         **{"share_of_reference": None, "joules_per_call": pytest.approx(0.8192)},
         # 16 Gop over 4 000 000 + 8 000 000 + 2 000 000 B
         **{"ops_per_byte": pytest.approx(8000 / 7), "peak_memory_bytes": None, "items_per_s": None},
+        **{"inputs_s": None, "outputs_s": None},
         **{"joules_per_item": None, "mean_w": pytest.approx(40.96), "max_w": None},
     }
     assert (second["precision"], second["bytes"], second["bytes_per_s"]) == (None, 0.64e8, 64e9)
@@ -178,6 +180,19 @@ def test_networks_have_bytes_memory_items_and_what_limits_them(k1, make):
     (energy,) = [one for one in found.sections if one.heading == "Energy"]
     cells_of = dict(zip(energy.table.columns, energy.table.rows[0], strict=True))
     assert (cells_of["most"], cells_of["J/call"], cells_of["items/s/W"]) == ("60 W", "0.82", "4.878")
+
+
+def test_copies_to_a_device_stand_beside_the_latency_that_leaves_them_out(k1):
+    # 106 µs of 1.06 ms
+    moved = {"inputs_bytes": 602112, "inputs_s": 96e-6, "outputs_bytes": 4000, "outputs_s": 10e-6, "source": "pageable"}
+    copied = row(RESNET, 1e-3, transfers=Transfers(**moved))
+    found = account(recorded(copied, row(RESNET, 1e-3, transfers=Unavailable(reason="a CPU"))), k1)
+    columns, rows = grids(found)["Copies to the device and back"]
+    assert columns == ("network", "inputs", "in", "outputs", "out", "of the latency")
+    assert [cells[1:] for cells in rows] == [("602.1 kB", "96 µs", "4 kB", "10 µs", "10 %")]
+    assert "Copies to the device and back" not in grids(account(recorded(row(RESNET)), k1))
+    first, _ = found.listing.records()
+    assert first["inputs_s"] == 96e-6
 
 
 def test_a_share_above_the_whole_is_marked_in_its_row(k1):

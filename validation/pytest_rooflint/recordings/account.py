@@ -130,6 +130,7 @@ def _sections(recording: record.Recording, hardware: Hardware | None) -> Iterato
         if rows := [row for row in recording.measurements if row.subject.kind == kind]:
             yield Grid(heading, _known(Table(columns, tuple(cells(row, hardware) for row in rows))))
     yield from _of_memory(recording, hardware)
+    yield from _copied(recording.measurements)
     if metered := [row for row in recording.measurements if isinstance(row.energy, record.Energy)]:
         sources = dict.fromkeys(row.energy.source for row in metered if isinstance(row.energy, record.Energy))
         note = f"by {', '.join(sources)}; of a call, idle power included"
@@ -224,6 +225,29 @@ def _of_memory(recording: record.Recording, hardware: Hardware | None) -> Iterat
     named = [(one.name, limits[one.row.name]) for one in shown if one.row.name in limits]
     if reasons := [f"{name}: {bound.word}-bound at best, {bound.reason}" for name, bound in named]:
         yield Prose("What limits them", tuple(reasons))
+
+
+_COPIES = ("network", "inputs", "in", "outputs", "out", "of the latency")
+
+
+def _copied(rows: Sequence[record.Measurement]) -> Iterator[Section]:
+    """What copies between the host and the device add to a call."""
+    found = [(row, row.transfers) for row in rows if isinstance(row.transfers, record.Transfers)]
+    if not found:
+        return
+    cells = tuple(
+        (
+            row.name,
+            format_quantity(one.inputs_bytes, BYTES),
+            format_quantity(one.inputs_s, SECONDS),
+            format_quantity(one.outputs_bytes, BYTES),
+            format_quantity(one.outputs_s, SECONDS),
+            _share((one.inputs_s + one.outputs_s) / row.samples.median_s),
+        )
+        for row, one in found
+    )
+    how = ", ".join(dict.fromkeys(one.source for _, one in found))
+    yield Grid("Copies to the device and back", Table(_COPIES, cells), f"medians, not counted in latencies; {how}")
 
 
 def _moved(one: charts.Shown, bound: charts.Bound | None, fastest: float | None) -> tuple[str, ...]:
@@ -361,6 +385,8 @@ def _listed(row: record.Measurement, hardware: Hardware | None) -> dict[str, Cel
         "joules_per_call": row.energy.call_j if isinstance(row.energy, record.Energy) else None,
         "ops_per_byte": charts.intensity(row),
         "peak_memory_bytes": row.memory.peak_bytes if isinstance(row.memory, record.Memory) else None,
+        "inputs_s": row.transfers.inputs_s if isinstance(row.transfers, record.Transfers) else None,
+        "outputs_s": row.transfers.outputs_s if isinstance(row.transfers, record.Transfers) else None,
         "items_per_s": row.items_per_s,
         "joules_per_item": row.item_j,
         "mean_w": row.energy.mean_w if isinstance(row.energy, record.Energy) else None,

@@ -132,10 +132,11 @@ def graphed(call: Call, cuda: Any) -> Call:
     cuda.current_stream().wait_stream(aside)
     graph = cuda.CUDAGraph()
     with cuda.graph(graph):
-        call()
+        returned = call()
 
     def replay(_reads: Call = call) -> object:
         # a graph knows addresses only: weights and input belong to the call, and must live as long as it is replayed
-        return graph.replay()
+        graph.replay()
+        return returned
 
     return replay

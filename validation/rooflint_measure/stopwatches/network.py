@@ -6,14 +6,17 @@ stopwatch does not know.
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib import import_module
 from itertools import chain
+from statistics import median
+from time import perf_counter
 from typing import Any
 
-from rooflint_measure.record import Measurement, Memory, Network, Unavailable
+from rooflint_measure.record import Measurement, Memory, Network, Transfers, Unavailable
 from rooflint_measure.sensors.host import resident_peak
 from rooflint_measure.sensors.observer import Observer
 from rooflint_measure.stopwatches.clocks import Call, Clock, EventClock, FlushedHostClock, flusher, graphed
@@ -34,7 +37,10 @@ MODES = ("eager", "compile", "graph", "channels_last", "cudnn_benchmark", "no_gr
 """How a network may be run; `eager` is none of the others. Joined by `+`, with `attention=BACKEND`."""
 
 FEWEST = 9
-"""Calls of a network, however long they take: warm-up, samples, metering and memory. [1]"""
+"""Calls of a network, however long they take: warm-up, samples, metering, memory and outputs. [1]"""
+
+COPIES = 9
+"""How often the inputs and the outputs of a call are copied. [1]"""
 
 FLUSHED = Unavailable(reason="caches were emptied before each call, and a meter counts that, too")
 
@@ -140,7 +146,8 @@ def measured(
             energy_s=0.0 if setting.flush_bytes else energy_s,
             details={"input": _shapes(model), "flushed_bytes": setting.flush_bytes},
         )
-        found = found.model_copy(update={"memory": peak_memory(call, setting.device)})
+        beside = {"memory": peak_memory(call, setting.device), "transfers": transfers(model, setting, call)}
+        found = found.model_copy(update=beside)
     return found.model_copy(update={"energy": FLUSHED}) if setting.flush_bytes and energy_s else found
 
 
@@ -159,6 +166,38 @@ def peak_memory(call: Call, device: str, torch: Any = None) -> Memory | Unavaila
     call()
     torch.cuda.synchronize(device)
     return Memory(peak_bytes=int(torch.cuda.max_memory_allocated(device)), source="torch allocator")
+
+
+def transfers(model: Model, setting: Setting, call: Call, torch: Any = None) -> Transfers | Unavailable:
+    """Copies of the inputs from the host to the device, and of the outputs back, each waited for."""
+    kind = setting.device.partition(":")[0]
+    if kind == "cpu":
+        return Unavailable(reason="inputs and outputs of a CPU stay where they are")
+    torch = torch or import_torch()
+    leaves = torch.utils._pytree.tree_leaves
+    place = _placed(replace(setting, device="cpu"), *_form(model, setting, torch), torch)
+    inputs = [place(leaf) for leaf in leaves((model.inputs, dict(model.named))) if isinstance(leaf, torch.Tensor)]
+    outputs = [leaf for leaf in leaves(call()) if isinstance(leaf, torch.Tensor)]
+    wait = torch.mps.synchronize if kind == "mps" else partial(torch.cuda.synchronize, setting.device)
+
+    def copied_s(tensors: Sequence[Any], device: str) -> float:
+        def once() -> float:
+            wait()
+            start = perf_counter()
+            kept = [one.to(device) for one in tensors]
+            wait()
+            del kept
+            return perf_counter() - start
+
+        return median(once() for _ in range(COPIES)) if tensors else 0.0
+
+    return Transfers(
+        inputs_bytes=sum(one.nbytes for one in inputs),
+        inputs_s=copied_s(inputs, setting.device),
+        outputs_bytes=sum(one.nbytes for one in outputs),
+        outputs_s=copied_s(outputs, "cpu"),
+        source="pageable memory of the host, one copy a tensor",
+    )
 
 
 def subject(model: Model, setting: Setting) -> Network:
@@ -188,14 +227,13 @@ def prepared(model: Model, setting: Setting) -> Call:
     _refuse(model, setting)
     _fix_math(setting)
     torch.manual_seed(SEED)
-    dtype = getattr(torch, (DTYPES | QUANTIZED)[setting.precision])
-    layout = torch.channels_last if setting.channels_last else torch.contiguous_format
+    dtype, layout = _form(model, setting, torch)
     pytree = torch.utils._pytree
     try:
         network = _quantized(model, setting).eval()
         if not model.is_quantized:
             network = network.to(device=setting.device, dtype=dtype, memory_format=layout)
-        place = _placed(setting, None if model.is_quantized else dtype, layout)
+        place = _placed(setting, dtype, layout, torch)
         inputs, named = pytree.tree_map(place, (model.inputs, dict(model.named)))
         run = torch.compile(network) if setting.compiled else network
         call = _inference(run, inputs, named, no_grad=setting.no_grad)
@@ -250,9 +288,14 @@ def _weights_of_4_bit(module: Any, setting: Setting) -> Any:
     return module
 
 
-def _placed(setting: Setting, dtype: Any, layout: Any) -> Callable[[Any], Any]:
+def _form(model: Model, setting: Setting, torch: Any) -> tuple[Any, Any]:
+    """Type and layout of what a network reads; no type where it was quantized already."""
+    layout = torch.channels_last if setting.channels_last else torch.contiguous_format
+    return None if model.is_quantized else getattr(torch, (DTYPES | QUANTIZED)[setting.precision]), layout
+
+
+def _placed(setting: Setting, dtype: Any, layout: Any, torch: Any) -> Callable[[Any], Any]:
     """Brings an input to the device, in the type and the layout of the network."""
-    torch = import_torch()
 
     def place(leaf: Any) -> Any:
         if not isinstance(leaf, torch.Tensor):
