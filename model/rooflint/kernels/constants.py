@@ -226,10 +226,12 @@ class Decode:
 
 @dataclass(frozen=True)
 class Quantised:
-    """Of a matrix product in FP8, where it differs from one in bf16."""
+    """Of a matrix product in FP8 or INT8, where it differs from one in bf16."""
 
     energy_share: float
-    """Energy of one op over that of one in bf16. [1]"""
+    """Energy of one op in FP8 over that of one in bf16. [1]"""
+    int8_energy_share: float
+    """Energy of one op in INT8 over that of one in FP8. [1]"""
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ LOOP = {"arithmetic": "main loop", "feed": "feed", "steps": "step"}
 
 
 INT8 = "int8"
-"""Measured in no table that constants are fitted to; its ops are taken to draw what those in FP8 do."""
+"""Measured in no table that constants are fitted to; its ops are taken to draw a published share of those in FP8."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,9 @@ class Gemm(Kernel):
         if self.topic:
             return ()
         if self.precision == INT8:
-            return (f"constants are fitted to {FITTED_IN} products; an op takes the energy of one in fp8",)
+            return (
+                f"constants are fitted to {FITTED_IN} products; an op takes a published share of the energy in fp8",
+            )
         return (f"constants are fitted to {FITTED_IN} products and used unchanged in {self.precision}",)
 
     def sizes(self, *sizes: ArrayLike, **named: ArrayLike) -> Any:
@@ -67,7 +69,7 @@ class Gemm(Kernel):
     def products(self, chip: Chip, constants: Constants) -> Products:
         """The constants of products as they hold here."""
         if self.precision == INT8 and chip.cores is None:
-            return constants_in_fp8(constants, result_bytes=bytes_per_element(INT8))
+            return constants_in_int8(constants)
         return gemm.constants_on(chip, constants.products, constants.cores)
 
     def menus(self, sizes: Shapes, chip: Chip) -> Sequence[tuple[NDArray[np.bool_], Menu]]:
@@ -182,6 +184,12 @@ def constants_in_fp8(constants: Constants, *, result_bytes: float = WIDE_BYTES) 
         energy_pj=products.energy_pj * as_wide * constants.quantised.energy_share,
         store_bytes=products.store_bytes * narrow / result_bytes,
     )
+
+
+def constants_in_int8(constants: Constants) -> Products:
+    """The same in INT8, where an op draws less and the result is as narrow as the operands."""
+    found = constants_in_fp8(constants, result_bytes=bytes_per_element(INT8))
+    return replace(found, energy_pj=found.energy_pj * constants.quantised.int8_energy_share)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from rooflint.kernels.constants import constants_file
 from rooflint.kernels.dispatch import OPS
 from rooflint.kernels.kernel import peak_ops_per_s
 from rooflint.kernels.network import MODELS, OP_OF, models_of, on_silicon
-from rooflint.kernels.products import Fp8Gemm, Gemm, constants_in_fp8
+from rooflint.kernels.products import Fp8Gemm, Gemm, constants_in_int8
 from rooflint.kernels.stream import Stream
 from rooflint.prediction.predict import Setting, predict
 from rooflint.roofline import Estimate
@@ -223,7 +223,7 @@ def test_matrix_units_need_no_windows(chip, gap_s):
 def test_a_table_is_timed_as_its_slow_twin(work, chip, gap_s, precisions):
     compute, storage, element_bytes = precisions
     _, found = silicon(work, chip, gap_s, compute, storage)
-    products = constants_in_fp8(SHARED, result_bytes=1.0) if compute == "int8" else SHARED.products
+    products = constants_in_int8(SHARED) if compute == "int8" else SHARED.products
     slow = slow_network_s(work, chip, SHARED, products, storage, element_bytes, gap_s)
     assert found.work_s == pytest.approx([one for one, _ in slow], rel=1e-10)
     assert found.launch_s == pytest.approx([one for _, one in slow], rel=1e-12)

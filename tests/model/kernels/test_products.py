@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from rooflint.hardware.registry import Registry
 from rooflint.kernels import gemm
 from rooflint.kernels.constants import constants_file
-from rooflint.kernels.products import Fp8Gemm, constants_in_fp8
+from rooflint.kernels.convolution import Convolution
+from rooflint.kernels.products import Fp8Gemm, Gemm, constants_in_fp8
 from rooflint.kernels.shapes import shapes
 
 from .conftest import chips
@@ -43,6 +44,17 @@ def test_an_op_in_fp8_draws_its_share_of_one_in_bf16():
     in_fp8 = gemm.energy_j_per_op(H100, constants_in_fp8(CONSTANTS))
     assert in_fp8 == pytest.approx(CONSTANTS.quantised.energy_share * in_bf16)
     assert CONSTANTS.quantised.energy_share < 1
+
+
+def test_an_op_in_int8_draws_a_published_share_of_one_in_fp8():
+    # 50 % less efficient, the least of what is published: 1 / 1.5
+    assert CONSTANTS.quantised.int8_energy_share == pytest.approx(1 / 1.5, rel=1e-3)
+    products, narrow = Gemm("int8").products(H100, CONSTANTS), constants_in_fp8(CONSTANTS)
+    share = gemm.energy_j_per_op(H100, products) / gemm.energy_j_per_op(H100, narrow)
+    assert share == pytest.approx(CONSTANTS.quantised.int8_energy_share)
+    # a result of one byte, where that in FP8 has two
+    assert products.store_bytes == pytest.approx(2 * narrow.store_bytes)
+    assert Convolution("int8").products(H100, CONSTANTS) == products
 
 
 def test_operands_are_narrow_and_the_result_is_wide():
