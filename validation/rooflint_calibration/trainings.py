@@ -1,9 +1,9 @@
 """Published rates of training, golden/silicon/published/trainings/*.yaml, and steps by the roofline.
 
-The step of a device has its share of the sequences; gradients and weights that devices exchange, and the optimizer, are
-left out. So is fusion, which saves bytes: the bound counts what is computed alone.
+Where a row names the system of its devices, and how they share the network, its step has what they exchange, and the
+optimizer; otherwise both are left out. So is fusion, which saves bytes: the bound counts what is computed alone.
 
-    seconds of a token = (forward + backward + what runs again) / tokens of a device
+    seconds of a token = devices × (forward + backward + again + exchanged + optimizer) / tokens of all devices
     bound              = what of it is computed
 """
 
@@ -15,15 +15,20 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
+from rooflint.base.errors import RooflintError
 from rooflint.coefficients.library import FREE
 from rooflint.energy.model import Energies
 from rooflint.hardware.device import working_peak_ops_per_s
+from rooflint.hardware.names import system_named
 from rooflint.hardware.registry import PACKAGED, Registry
+from rooflint.hardware.schema import Id
+from rooflint.hardware.system import System
 from rooflint.kernels.shapes import Numbers
-from rooflint.prediction.parallel import Place
+from rooflint.prediction.parallel import Place, place
 from rooflint.prediction.predict import Setting
 from rooflint.prediction.training import Recompute, Run, Training, train
 from rooflint.workloads.networks import Network, network_named
+from rooflint.workloads.parallelism import Parallelism
 from rooflint_calibration.generations import RatedRowSpec, RatedTable, RatedTableSpec, read_as
 from rooflint_calibration.networks import of_others
 from rooflint_calibration.package import PUBLISHED
@@ -42,11 +47,18 @@ class TrainingRowSpec(RatedRowSpec):
     batch: Annotated[int, Field(ge=1)]
     """Sequences that a device computes at once."""
     recompute: Recompute
+    system: Id | None = None
+    """What the devices are part of, where all of them are tensor or data parallel."""
+    tp: Annotated[int, Field(ge=1)] = 1
+    zero: Annotated[int, Field(ge=0, le=3)] = 0
+    micro_batches: Annotated[int, Field(ge=1)] = 1
+    """Of a step."""
 
     @property
     def label(self) -> str:
         """For a reader."""
-        return f"{self.network} on {self.devices} {self.device}, {self.batch} × {self.length} tokens"
+        tp = f", tp {self.tp}" if self.tp > 1 else ""
+        return f"{self.network} on {self.devices} {self.device}{tp}, {self.batch} × {self.length} tokens"
 
 
 class TrainingTableSpec(RatedTableSpec):
@@ -78,20 +90,48 @@ def read(file: Path, text: str | None = None) -> TrainingTable:
 
 def predicted_s(table: TrainingTable, registry: Registry) -> Numbers:
     """Time of a token by the roofline, without launches: no kernel of a backward pass was calibrated. [s], (rows,)"""
-    return np.array([sum(one.latency_s for one in step.passes) / step.run.tokens for step in _steps(table, registry)])
+    rows = zip(table.spec.rows, _steps(table, registry), strict=True)
+    return np.array([_of_token(step, step.step_s if row.system else _passes_s(step)) for row, step in rows])
 
 
 def bound_s(table: TrainingTable, registry: Registry) -> Numbers:
     """The least time of a token: what is computed, at the peak. [s], shape (rows,)"""
     steps = _steps(table, registry)
-    return np.array([sum(one.times.compute_s.sum() for one in step.passes) / step.run.tokens for step in steps])
+    return np.array(
+        [_of_token(one, _times(one) * sum(each.times.compute_s.sum() for each in one.passes)) for one in steps]
+    )
+
+
+def _of_token(step: Training, seconds: float) -> float:
+    """Of a device. [s]"""
+    return seconds * step.place.how.devices / step.run.tokens
+
+
+def _times(step: Training) -> int:
+    return step.run.micro_batches
+
+
+def _passes_s(step: Training) -> float:
+    return _times(step) * sum(one.latency_s for one in step.passes)
 
 
 def _steps(table: TrainingTable, registry: Registry) -> Iterator[Training]:
     energies, setting = Energies.of(registry), Setting(table.spec.precision, launch=FREE)
     for row in table.spec.rows:
-        run = Run(_network(row, registry), row.batch, row.length, row.recompute)
-        yield train(Place(registry.get(row.device)), run, energies, setting)
+        where, how = Place(registry.get(row.device)), Parallelism()
+        if row.system:
+            how = Parallelism(tp=row.tp, dp=row.devices // row.tp)
+            where = place(where.hardware, how, registry, _system(row.system, registry))
+        sequences = row.batch * row.micro_batches * how.dp
+        run = Run(_network(row, registry), sequences, row.length, row.recompute, how, row.zero, row.batch)
+        yield train(where, run, energies, setting)
+
+
+def _system(name: str, registry: Registry) -> System:
+    found = system_named(registry, name)
+    if found is None:
+        raise RooflintError(f"unknown system '{name}'")
+    return found
 
 
 def _network(row: TrainingRowSpec, registry: Registry) -> Network:

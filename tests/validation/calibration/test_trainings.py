@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pytest_rooflint.recordings.files import table_problems
-from rooflint.base.errors import InputError
+from rooflint.base.errors import InputError, RooflintError
 from rooflint.hardware.registry import Registry
 from rooflint_calibration import trainings
 
@@ -49,6 +49,37 @@ def test_a_step_takes_longer_than_its_bound_and_less_than_was_measured(table):
     one = table()
     assert np.all(trainings.bound_s(one, REGISTRY) < trainings.predicted_s(one, REGISTRY))
     assert np.all(trainings.predicted_s(one, REGISTRY) < one.seconds)
+
+
+SHARED = """\
+title: A model on sixteen GPUs
+precision: bf16
+source: {document: Some paper, where: table 3, grade: read}
+why: three rows
+rows:
+  - {network: mpt/mpt-7b, device: nvidia/h100-sxm5-80gb, tokens_per_s: 80000, devices: 16, length: 2048, batch: 4,
+     recompute: none}
+  - {network: mpt/mpt-7b, device: nvidia/h100-sxm5-80gb, tokens_per_s: 80000, devices: 16, length: 2048, batch: 4,
+     recompute: none, system: nvidia/hgx-h100, tp: 8, micro_batches: 2}
+  - {network: mpt/mpt-7b, device: nvidia/h100-sxm5-80gb, tokens_per_s: 80000, devices: 16, length: 2048, batch: 2,
+     recompute: none, system: nvidia/hgx-h100, zero: 3}
+"""
+
+
+def test_devices_of_a_system_wait_for_one_another_and_compute_as_much(table):
+    one = table(SHARED)
+    alone, shared, zero = trainings.bound_s(one, REGISTRY)
+    assert (shared, zero) == (pytest.approx(alone, rel=1e-3), pytest.approx(alone))
+    _, together, _ = trainings._steps(one, REGISTRY)
+    assert (together.run.batch, together.place.how.dp, together.run.micro_batches) == (2 * 4 * 2, 2, 2)
+    seconds = trainings.predicted_s(one, REGISTRY)
+    assert seconds[1] == pytest.approx(together.step_s * 16 / together.run.tokens)
+    assert np.all(seconds[1:] > seconds[0])
+
+
+def test_a_system_is_one_that_is_known(table):
+    with pytest.raises(RooflintError, match="unknown system 'nvidia/hgx-x'"):
+        trainings.bound_s(table(SHARED.replace("nvidia/hgx-h100, zero", "nvidia/hgx-x, zero")), REGISTRY)
 
 
 def test_a_network_has_positions_for_the_sequences_it_was_built_for(table):
