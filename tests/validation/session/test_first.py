@@ -169,7 +169,7 @@ def test_claims_that_take_longer_than_the_limit_are_counted(small):
         | {"any_golden": False, "seconds": 9.0 if claim.kind == "bound" else 0.0}
         for claim in claims
     ]
-    before.keep()
+    before.keep(is_red=False)
     small.edit(SPEC, "capacity: [8 GB", "capacity: [16 GB")
     slow = sum(claim.kind == "bound" for claim in claims)
     said = list(First(small.suite(), file).sentences(small.root, excuses=True))
@@ -263,6 +263,35 @@ def test_claims_for_which_there_is_no_time_are_counted(changed, tiny, monkeypatc
     lines = []
     assert module.judge_changed(None, None, tiny.root / ".rooflint", lines.append) == 0
     assert lines[-1] == "what depends on it: no claims; 8 slower claims left to a full run"
+
+
+@pytest.fixture
+def again(tiny, run, monkeypatch):
+    """`again()`: what `rooflint check --changed` says after a run, in this process, and its exit status."""
+    monkeypatch.chdir(tiny.root)
+
+    def judged():
+        lines = []
+        return module.judge_changed(None, None, tiny.root / ".rooflint", lines.append), lines
+
+    return judged
+
+
+def test_what_failed_in_the_last_run_is_judged_again_until_it_passes(run, tiny, again):
+    tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
+    run()
+    status, lines = again()
+    assert (status, lines[0], lines[-1]) == (1, "4 claims failed in the last run", "judged again: 4 fail")
+    tiny.edit(SPEC, "int8: [2048 MAC", "int8: [4096 MAC")
+    status, lines = again()
+    assert status == 0
+    assert lines[:2] == [f"changed since the last run: {SPEC}", "4 claims failed in the last run"]
+
+
+def test_a_run_that_failed_otherwise_than_by_a_claim_is_no_base(run, tiny, again):
+    tiny.write("specs/hardware/acme/x2.yaml", tiny.read(SPEC))  # a device without a claim
+    run()
+    assert again() == (None, ["the last run failed for another reason than a claim, so all claims are judged"])
 
 
 @pytest.mark.slow

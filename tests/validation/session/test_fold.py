@@ -2,8 +2,13 @@
 
 import json
 import re
+from contextlib import nullcontext, redirect_stdout
+from io import StringIO
+from types import SimpleNamespace
 
 import pytest
+
+from pytest_rooflint.session.fold import searching
 
 SPEC = "specs/hardware/acme/x1.yaml"
 REPAIR = "A single change fixes 4 of 4 failures and breaks nothing: write 4096 MAC instead of 2048 MAC at "
@@ -140,3 +145,46 @@ def test_skips_and_expected_failures_are_explained_in_one_line_each(tiny):
         "SKIPPED [1] golden/x1.yaml: not validated here: mac_array.macs_per_clock.int4 is undisclosed: secret" in text
     )
     assert "1 claim not validated here: mac_array.macs_per_clock.int4 is undisclosed: secret" in text
+
+
+def test_a_run_of_one_claim_counts_the_other_failures_apart(halved):
+    text = halved.run("golden/x1.yaml::peak-mac_array-int8").stdout.str()
+    assert "(fixes at least 4 failures of all claims, breaks nothing)" in " ".join(text.split())
+    last = text.rstrip().splitlines()[-1]
+    assert last.startswith("A single change fixes 1 of 1 failures here, at least 4 of all claims, and breaks nothing: ")
+
+
+def said(config, text):
+    """What a terminal gets while causes are searched."""
+    told = StringIO()
+    with redirect_stdout(told):
+        searching(config)(text)
+    return told.getvalue()
+
+
+@pytest.fixture
+def terminal():
+    """A configuration of pytest with a terminal of 30 columns, of which 20 are written."""
+    writer = SimpleNamespace(fullwidth=30, width_of_current_line=20)
+    plugins = {
+        "terminalreporter": SimpleNamespace(isatty=True),
+        "capturemanager": SimpleNamespace(global_and_fixture_disabled=nullcontext),
+    }
+    return SimpleNamespace(
+        pluginmanager=SimpleNamespace(getplugin=plugins.get), get_terminal_writer=lambda: writer, plugins=plugins
+    )
+
+
+def test_a_search_is_told_on_a_terminal_in_the_room_that_is_left_and_taken_back(terminal):
+    assert said(terminal, "trying repair 1 of 9") == "\x1b7 trying r\x1b[K\x1b8"
+    assert said(terminal, "") == "\x1b7 \x1b[K\x1b8"
+
+
+def test_a_search_is_silent_without_a_terminal_and_in_a_worker(terminal):
+    terminal.workerinput = {}
+    assert said(terminal, "trying") == ""
+    del terminal.workerinput
+    terminal.plugins["terminalreporter"].isatty = False
+    assert said(terminal, "trying") == ""
+    del terminal.plugins["terminalreporter"]
+    assert said(terminal, "trying") == ""

@@ -15,7 +15,7 @@ from pytest_rooflint.evidence.verdicts import record
 from pytest_rooflint.golden import kinds
 from pytest_rooflint.golden.expect import parse_expectation
 from pytest_rooflint.golden.kinds import Claim, ClaimSource, Kind, Obtained, Xfail
-from pytest_rooflint.suite.judge import Trial, is_known_wrong, judge
+from pytest_rooflint.suite.judge import Trial, is_known_wrong, judge, key_of
 from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Verdict
 from rooflint.base.units import BYTES_PER_S, OPS_PER_S, WATTS
@@ -452,6 +452,24 @@ def test_a_repair_is_tried_on_failing_laws_too(tiny, message):
     assert "monotone-peak-width" in verdicts
     assert "4096 MAC (fixes 6 failures, breaks nothing)" in verdicts["peak-mac_array-int8"]
     assert "A single change fixes 6 of 6 failures and breaks nothing" in text
+
+
+def test_a_run_of_one_file_tries_no_laws_of_other_files(tiny):
+    tiny.write("golden/law.yaml", LAW)
+    tiny.edit(SPEC, "int8: [4096 MAC", "int8: [256 MAC")
+    suite = tiny.suite()
+    claims = {claim.id: claim for claim in suite.claims()}
+    peak, law = claims["peak-mac_array-int8"], claims["monotone-peak-width"]
+    judged = []
+
+    def noting(judging, claim, suite):
+        judged.append(claim.id)
+        return judging(suite), None
+
+    Trial(suite, laws=True, judged={key_of(peak)}, noting=noting).verdict(peak, "x")
+    assert law.id not in judged
+    Trial(suite, laws=True, noting=noting).verdict(peak, "x")
+    assert law.id in judged
 
 
 def test_an_order_alone_says_what_its_devices_lack_and_changes_nothing(tiny, message):

@@ -134,20 +134,27 @@ def places(
     return sorted(listed, key=lambda place: (place.breaks > 0, -place.fixes, -len(place.ids)))
 
 
-def sentences(found: Sequence[verdicts.Verdict], most: int = 3) -> Iterator[str]:
+def sentences(
+    found: Sequence[verdicts.Verdict], fixed: Mapping[Repair, Sequence[str]] = MappingProxyType({}), most: int = 3
+) -> Iterator[str]:
     """The best repairs, one line each; only those that fix several claims and break none.
 
-    Repairs that fix the same claims share a line, because the figures do not decide between them.
+    Repairs that fix the same claims share a line, because the figures do not decide between them. `fixed` is as for
+    `places`.
     """
     groups: dict[tuple[int | str, ...], list[verdicts.Place]] = {}
-    for place in places(found):
+    failing = {one.nodeid for one in found if one.outcome == "fail"}
+    for place in places(found, fixed):
         if place.fixes > 1 and not place.breaks:
             groups.setdefault((place.fixes, *sorted(place.ids)), []).append(place)
     for group in list(groups.values())[:most]:
-        fixed, failures = group[0].fixes, group[0].failing
-        # a repair is tried on all claims, so it may fix more of them than a run of a selection has failures
-        of = f"{fixed} of {failures}" if fixed <= failures else f"{fixed}"
+        place = group[0]
+        # a repair is tried on all claims, so it may fix some that this run did not judge
+        here = min(len(failing.intersection(place.fixed)) or len(place.ids), place.fixes)
+        of = f"{place.fixes} of {place.failing} failures"
+        if (place.fixed and here < place.fixes) or place.fixes > place.failing:
+            of = f"{here} of {place.failing} failures here, at least {place.fixes} of all claims,"
         changes = ", or ".join(
             f"{place.to} instead of {place.from_} at {place.file}:{place.line}  {place.path}" for place in group
         )
-        yield f"A single change fixes {of} failures and breaks nothing: write {changes}"
+        yield f"A single change fixes {of} and breaks nothing: write {changes}"

@@ -55,9 +55,12 @@ class Asked:
     """Whether it may have read any golden file."""
     seconds: float
     """CPU time that it took. [s]"""
+    failed: bool = False
 
     @classmethod
-    def of(cls, claim: Claim, read: Dependencies, registry: Registry, seconds: float) -> "Asked":
+    def of(
+        cls, claim: Claim, read: Dependencies, registry: Registry, seconds: float, *, failed: bool = False
+    ) -> "Asked":
         """What was noted of a claim, with the architectures of the devices that it asked for."""
         names = {" ".join(name) for name in read.names}
         for section, device in read.names:
@@ -65,7 +68,8 @@ class Asked:
                 with suppress(RooflintError):
                     names.add(f"architecture {registry.get(device).architecture}")
         goldens = tuple(sorted(map(shown, read.goldens)))
-        return cls(shown(claim.file), claim.id, tuple(sorted(names)), goldens, read.any_golden(claim), seconds)
+        any_golden = read.any_golden(claim)
+        return cls(shown(claim.file), claim.id, tuple(sorted(names)), goldens, any_golden, seconds, failed)
 
     def rests_on(self, changed: Changed[str, str]) -> bool:
         """Whether what changed may move the verdict."""
@@ -81,6 +85,14 @@ class Record:
     claims: tuple[Asked, ...] = ()
     folders: tuple[str, ...] = ()
     """Where the run was started, and its golden and specs folders: names of files depend on them."""
+    is_red: bool = False
+    """Whether the run failed."""
+
+    @property
+    def failed(self) -> Mapping[tuple[str, str], float]:
+        """(file, id) of the claims that failed, with the time of each. [s]"""
+        last = {(one.file, one.id): one for one in self.claims}  # of a claim that was run again
+        return {key: one.seconds for key, one in last.items() if one.failed}
 
 
 _RECORD = TypeAdapter(Record)
@@ -104,6 +116,8 @@ class Judged:
     verdicts: Sequence[Verdict]
     left: int
     """Claims for which there was no time."""
+    failed: int = 0
+    """Claims that failed in the last run, and are judged again."""
 
     @property
     def fails(self) -> bool:
@@ -115,7 +129,10 @@ class Judged:
 
         Without blocks, a line for each of a few failures.
         """
-        yield f"changed since the last run: {some(self.changed)}"
+        if self.changed:
+            yield f"changed since the last run: {some(self.changed)}"
+        if self.failed:
+            yield f"{counted(self.failed, 'claim')} failed in the last run"
         yield from self.problems
         fails = [one for one in self.verdicts if one.outcome == "fail"]
         if blocks:
@@ -164,20 +181,23 @@ class First:
         rest = f"; {counted(found.left, 'more claim')} with the rest" if found.left else ""
         yield f"what depends on it, judged first: {tally(one.waiting for one in found.verdicts)}{rest}"
 
-    def judged(self, started_in: Path, *, excuses: bool, limit_s: float) -> "Judged | None":
+    def judged(self, started_in: Path, *, excuses: bool, limit_s: float, with_failed: bool = False) -> "Judged | None":
         """The claims that depend on what changed since the last run, as many as the limit of CPU time allows. [s]
 
-        None where no run was kept.
+        With those that failed in it, if asked for. None where no run was kept.
         """
         if not self.before.files:
             return None
         files = sorted({*self.before.files, *self.files})
         changed = [name for name in files if self.before.files.get(name) != self.files.get(name)]
         problems, wanted = self._wanted(set(changed))
+        known = set(map(shown, self.suite.files))
+        failed = {key: s for key, s in self.before.failed.items() if with_failed and key[0] in known}
+        wanted |= failed
         verdicts = sorted(
             self._judged(wanted, started_in, excuses, limit_s), key=lambda one: (one.claim.file, one.claim.line)
         )
-        return Judged(changed, problems, verdicts, len(wanted) - len(verdicts))
+        return Judged(changed, problems, verdicts, len(wanted) - len(verdicts), len(failed))
 
     def _wanted(self, changed: set[str]) -> tuple[list[str], dict[tuple[str, str], float]]:
         """Problems of changed golden files; (file, id) of claims that depend on changes, with the time of each. [s]"""
@@ -228,31 +248,36 @@ class First:
         verdict = caught(claim, nodeid, lambda: judge(claim, nodeid, self.suite, excuses=excuses))
         return replace(verdict, options=self.suite.options, started_in=started_in)
 
-    def keep(self) -> None:
+    def keep(self, *, is_red: bool) -> None:
         """Keep it for the next run. Raises OSError."""
-        record = _RECORD.validate_python({"files": self.files, "claims": self.asked, "folders": self._folders})
+        found = {"files": self.files, "claims": self.asked, "folders": self._folders, "is_red": is_red}
+        record = _RECORD.validate_python(found)
         store.keep(self.file, _RECORD.dump_json(record).decode())
 
 
 def judge_changed(
     golden: Sequence[Path] | None, specs: Sequence[Path] | None, kept: Path, say: Callable[[str], None]
 ) -> int | None:
-    """Judge what depends on files that changed since the last run, which left its record in a folder.
+    """Judge what depends on files that changed since the last run, which left its record in a folder, or failed in it.
 
-    Quick claims come first. The exit status; None where no run of the whole suite was kept there.
+    Quick claims come first. The exit status; None where no run of the whole suite was kept there, or where one failed
+    for another reason than a claim.
     """
     first = First(Suite.of_project(golden, specs), kept / FILE)
-    found = first.judged(Path.cwd(), excuses=True, limit_s=ALONE_S)
+    found = first.judged(Path.cwd(), excuses=True, limit_s=ALONE_S, with_failed=True)
     if found is None:
         say("no earlier run of the whole suite was kept, so all claims are judged")
         return None
-    if not found.changed:
+    if first.before.is_red and not first.before.failed:
+        say("the last run failed for another reason than a claim, so all claims are judged")
+        return None
+    if not (found.changed or found.failed):
         say("nothing changed since the last run")
         return 0
     for sentence in found.sentences():
         say(sentence)
     left = f"; {counted(found.left, 'slower claim')} left to a full run" if found.left else ""
-    say(f"what depends on it: {tally(found.verdicts)}{left}")
+    say(f"{'what depends on it' if found.changed else 'judged again'}: {tally(found.verdicts)}{left}")
     return int(found.fails)
 
 
@@ -267,4 +292,5 @@ def noting(judged: Callable[[Context], Verdict], claim: Claim, suite: Suite) -> 
         return judged(suite), None
     started = time.process_time()
     verdict = judged(context)
-    return verdict, asdict(Asked.of(claim, context.dependencies, suite.registry, time.process_time() - started))
+    seconds, failed = time.process_time() - started, verdict.outcome == "fail"
+    return verdict, asdict(Asked.of(claim, context.dependencies, suite.registry, seconds, failed=failed))

@@ -5,6 +5,7 @@ full, the others in pytest's own list, one line each. What was printed before th
 not printed again. With `-v` all are printed in full.
 """
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from pytest_rooflint.golden import expect
+from pytest_rooflint.suite.judge import silent
 from pytest_rooflint.suite.verdict import Brief, Repair
 from rooflint.base.text import counted, sanitized, wrapped
 
@@ -99,6 +101,29 @@ def reasons(terminalreporter: pytest.TerminalReporter) -> Iterator[str]:
 
 MOST = 5
 """Reasons that are printed; there is one for each missing library, and one for each undisclosed fact."""
+
+
+# ---- what a search for causes is at
+
+
+def searching(config: pytest.Config) -> Callable[[str], None]:
+    """Says on a terminal what a search for causes is at, behind what pytest has printed; nothing anywhere else.
+
+    The text goes beside pytest, which counts the columns of its line, and is taken back before it goes on.
+    """
+    terminal = config.pluginmanager.getplugin("terminalreporter")
+    capture = config.pluginmanager.getplugin("capturemanager")
+    if terminal is None or capture is None or not terminal.isatty or hasattr(config, "workerinput"):
+        return silent
+
+    def say(text: str) -> None:
+        writer = config.get_terminal_writer()
+        room = writer.fullwidth - writer.width_of_current_line - 2
+        with capture.global_and_fixture_disabled():
+            sys.stdout.write(f"\x1b7 {text[:room]}\x1b[K\x1b8" if room > 0 else "")
+            sys.stdout.flush()
+
+    return say
 
 
 # ---- a file that cannot be read is one failure

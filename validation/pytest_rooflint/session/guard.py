@@ -72,6 +72,12 @@ class Guard:
         if _caller().name != "conftest.py":
             self.deselected |= {item.nodeid for item in items}
 
+    def is_part(self, config: pytest.Config) -> bool:
+        """Whether a part of the claims was collected, or is left."""
+        named = any("::" in argument for argument in config.args)
+        unvisited = {file.resolve() for file in self.suite.files} - self.suite.visited
+        return named or bool(unvisited or self.left_out)
+
     # ---- between the processes of a run
 
     def shared(self) -> dict[str, list[str]]:
@@ -148,3 +154,8 @@ def has_ended(session: pytest.Session) -> bool:
     """Whether the run was neither interrupted nor stopped after a failure."""
     interrupted = session.exitstatus in (pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR)
     return not (interrupted or session.shouldfail or session.shouldstop)
+
+
+def is_own_folder(path: Path) -> bool:
+    """Whether a folder is none of those that it is in, by a link that would never end."""
+    return not (path.is_symlink() and path.parent.resolve().is_relative_to(path.resolve()))

@@ -52,9 +52,9 @@ class Results:
         groups = by_cause(self.failures, places(self.failures, fixed))
         return [[one.nodeid for one in group] for group in groups if len(group) > 1]
 
-    def repairs(self) -> list[str]:
+    def repairs(self, fixed: Mapping[Repair, Sequence[str]]) -> list[str]:
         """Repairs that several failing claims ask for."""
-        return [*sentences(self.failures)]
+        return [*sentences(self.failures, fixed)]
 
     def propose(self, target: str) -> list[str]:
         """Write the proposed patch, and say what was done. Raises OSError with a sentence."""

@@ -21,9 +21,9 @@ from pytest_rooflint.golden import kinds
 from pytest_rooflint.golden.kinds import Claim
 from pytest_rooflint.session import fold
 from pytest_rooflint.session.fold import Fold
-from pytest_rooflint.session.guard import Guard, has_ended, is_selected, rows
+from pytest_rooflint.session.guard import Guard, has_ended, is_own_folder, is_selected, rows
 from pytest_rooflint.session.spool import Spool
-from pytest_rooflint.suite.judge import Noted, Trial, unnoted
+from pytest_rooflint.suite.judge import Noted, Trial, key_of, unnoted
 from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Repair, Verdict
 from rooflint.base.errors import InputError, Problem, listed, shown
@@ -57,16 +57,11 @@ class GoldenFolder(pytest.Directory):
             if not path.is_dir():  # pipes and broken links, too, so that they are refused
                 yield from self.ihook.pytest_collect_file(file_path=path, parent=self)
             elif (
-                _is_own_folder(path)
+                is_own_folder(path)
                 and (folder := self.ihook.pytest_collect_directory(path=path, parent=self)) is not None
             ):
                 yield folder
         yield ClosedWorldItem.from_parent(self, name="closed-world")
-
-
-def _is_own_folder(path: Path) -> bool:
-    """Whether a folder is none of those that it is in, by a link that would never end."""
-    return not (path.is_symlink() and path.parent.resolve().is_relative_to(path.resolve()))
 
 
 class GoldenFile(pytest.File):
@@ -119,6 +114,7 @@ class ClaimItem(pytest.Item):
         trial = self.config.stash[TRIAL]
         verdict, self.stash[ASKED] = trial.verdict(self.claim, self.nodeid)
         verdict = replace(verdict, options=trial.suite.options, started_in=self.config.invocation_params.dir)
+        verdict = replace(verdict, is_part=trial.judged is not None)
         is_first = fold.first_of(self.config, map(str, verdict.unread), self.nodeid) == self.nodeid
         if not (is_first and verdict.is_at_fault):
             verdict = verdict.waiting
@@ -309,7 +305,11 @@ class Run:
         self.is_alone = all(isinstance(item, ClaimItem | ProblemItem) for item in items)
         if not self.config.getoption("collectonly"):
             self.guard.expect(ours)
-        return (yield)
+        result = yield
+        left = {key_of(item.claim) for item in items if isinstance(item, ClaimItem)}
+        judged = left if self.guard.is_part(self.config) else None
+        self.config.stash[TRIAL] = replace(self.config.stash[TRIAL], judged=judged, say=fold.searching(self.config))
+        return result
 
     def pytest_deselected(self, items: list[pytest.Item]) -> None:
         """Note what -k, --lf or a plugin leaves out."""
@@ -424,7 +424,7 @@ class Run:
             and not self.guard.left_out
         ):
             with suppress(OSError):  # the next run has nothing to judge first
-                self.first.keep()
+                self.first.keep(is_red=session.exitstatus != pytest.ExitCode.OK)
 
     def _watched(self, session: pytest.Session) -> "list[Watched]":
         try:
@@ -484,7 +484,7 @@ class Run:
 
     def _last(self) -> list[str]:
         """The repairs that settle the failures."""
-        return self.results.repairs() if self.found and not self._is_compared else []
+        return self.results.repairs(self.fold.fixed) if self.found and not self._is_compared else []
 
     @property
     def problems(self) -> list[dict[str, Any]]:

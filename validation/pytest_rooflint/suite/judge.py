@@ -3,7 +3,7 @@
 import datetime
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 from typing import Any
@@ -279,6 +279,10 @@ def unnoted(judged: Callable[[Context], Verdict], _: Claim, suite: Suite) -> tup
     return judged(suite), None
 
 
+def silent(_: str) -> None:
+    """Says nothing of a search."""
+
+
 @dataclass(frozen=True)
 class Trial:
     """Tries repairs on a suite: every claim is judged again with one fact of a spec changed."""
@@ -288,6 +292,10 @@ class Trial:
     """Whether known disagreements are excused."""
     laws: bool = False
     """Whether failing claims about all devices are judged again with the best repairs, which takes seconds."""
+    judged: Collection[str] | None = None
+    """Keys of the claims that the run judges; None for all. Other claims about all devices are not tried."""
+    say: Callable[[str], None] = silent
+    """Tells what a search is at, which may take seconds, and at its end nothing."""
     noting: Noting = unnoted
     """How claims are judged as the suite is."""
     _outcomes: dict[str, bool] = field(default_factory=dict, repr=False)
@@ -302,7 +310,7 @@ class Trial:
 
         A claim that passed when the search for causes needed its outcome is not judged again.
         """
-        key = _key(claim)
+        key = key_of(claim)
         if key in self._passed:
             verdict, noted = self._passed.pop(key)
             return replace(verdict, nodeid=nodeid), noted
@@ -313,7 +321,12 @@ class Trial:
 
     def ranked(self, causes: tuple[Cause, ...]) -> tuple[Cause, ...]:
         """The causes worth showing; first those whose repair fixes most claims and breaks none."""
-        return tuple(shortlist(self._tried(cause) for cause in causes))
+        tried = []
+        for number, cause in enumerate(causes, 1):
+            self.say(f"trying repair {number} of {len(causes)}")
+            tried.append(self._tried(cause))
+        self.say("")
+        return tuple(shortlist(tried))
 
     def _tried(self, cause: Cause) -> Cause:
         if cause.fact is None or cause.repaired is None:
@@ -380,10 +393,11 @@ class Trial:
     @cached_property
     def _failing_laws(self) -> list[Claim]:
         """Failing claims about all devices."""
-        return [claim for claim in self.suite.claims() if kinds.kind(claim.kind).foreign and self._failed(claim)]
+        laws = (claim for claim in self.suite.claims() if kinds.kind(claim.kind).foreign)
+        return [one for one in laws if (self.judged is None or key_of(one) in self.judged) and self._failed(one)]
 
     def _failed(self, claim: Claim) -> bool:
-        key = _key(claim)
+        key = key_of(claim)
         if key not in self._outcomes:
             self._outcomes[key] = self._fails_as_it_is(claim, key)
         return self._outcomes[key]
@@ -401,7 +415,8 @@ class Trial:
         return outcome_of(claim, suite, excuses=self.excuses) == "fail"
 
 
-def _key(claim: Claim) -> str:
+def key_of(claim: Claim) -> str:
+    """What a claim is known by within a run."""
     return f"{claim.file}::{claim.id}"
 
 

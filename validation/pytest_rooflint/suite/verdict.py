@@ -38,6 +38,8 @@ class Verdict:
     """Command-line options that pytest needs to find the id."""
     started_in: Path | None = None
     """The folder where the run was started; None for the root of its ids."""
+    is_part: bool = False
+    """Whether the run judges a part of the claims; repairs are tried on all."""
     reason: str | None = None
     """Why it failed without a figure, is expected to fail, or is not validated here."""
     unread: tuple[Problem, ...] = ()
@@ -181,7 +183,7 @@ class Verdict:
         lines: list[str] = []
         for cause in self.causes:
             said = line_of("or" if lines else label, ratio or cause.factor_text, cause.text)
-            lines += [said, *(self._of_claim(cause) if cause.of_claim else _repair(cause))]
+            lines += [said, *(self._of_claim(cause) if cause.of_claim else self._repair(cause))]
             ratio = None
         return lines
 
@@ -189,6 +191,18 @@ class Verdict:
         """The place of the claim, and what to write there where that is known and its kind takes it."""
         remedy = f"; {cause.remedy}" if cause.remedy and "sparse" in kind(self.claim.kind).options else ""
         return [line_of("", "", f"{shown(self.claim.file)}:{self.claim.line}  expect{remedy}")]
+
+    def _repair(self, cause: Cause) -> list[str]:
+        """The place of the fact, what to write there, and how the other claims fared when that was tried."""
+        if cause.fact is None:
+            return []
+        tried = ""
+        if cause.fixes is not None:
+            least, among = ("at least ", " of all claims") if self.is_part else ("", "")
+            failures = f"{least}{counted(cause.fixes, 'failure')}{among}"
+            tried = f" (fixes {failures}, breaks {cause.breaks or 'nothing'})"
+        change = f"; write {cause.repair}{tried}" if cause.repair else ""
+        return [line_of("", "", f"{shown(cause.fact.file)}:{cause.fact.line}  {cause.fact.path}{change}")]
 
     def _fact_lines(self) -> list[str]:
         if self.outcome != "fail" or not self.facts:
@@ -286,17 +300,3 @@ def tally(verdicts: Iterable[Verdict]) -> str:
     """Claims by outcome: `7 pass, 1 fail`."""
     counts = Counter(one.outcome for one in verdicts)
     return ", ".join(f"{count} {outcome}" for outcome, count in counts.items()) or "no claims"
-
-
-def _repair(cause: Cause) -> list[str]:
-    if cause.fact is None:
-        return []
-    change = f"; write {cause.repair}{_tried(cause)}" if cause.repair else ""
-    return [line_of("", "", f"{shown(cause.fact.file)}:{cause.fact.line}  {cause.fact.path}{change}")]
-
-
-def _tried(cause: Cause) -> str:
-    """How the other claims fared when the repair was tried."""
-    if cause.fixes is None:
-        return ""
-    return f" (fixes {counted(cause.fixes, 'failure')}, breaks {cause.breaks or 'nothing'})"
