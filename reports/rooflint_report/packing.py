@@ -9,7 +9,7 @@ import re
 import zlib
 
 _RAW_DEFLATE = -15
-_FOLDED = re.compile("><template>(.*?)</template></div>", re.DOTALL)
+_FOLDED = re.compile(r">(\s*<summary>(?:(?!</summary>).)*</summary>)\s*<template>(.*?)</template>", re.DOTALL)
 
 
 def packed(data: object) -> str:
@@ -27,13 +27,14 @@ def data_block(name: str, data: object) -> str:
 def folded(page: str) -> str:
     """A page without its templates; what was in them is packed, as a list, before the body ends.
 
-    A template is all that its div has. The div is left empty with the number of its part: an element less to build.
+    A template is all that a `details` has beside its summary. The `details` keeps the number of its part: two elements
+    less to build.
     """
     parts: list[str] = []
 
     def numbered(found: re.Match[str]) -> str:
-        parts.append(found[1])
-        return f' data-part="{len(parts) - 1}"></div>'
+        parts.append(found[2])
+        return f' data-part="{len(parts) - 1}">{found[1]}'
 
     text = _FOLDED.sub(numbered, page)
     return text.replace("</body>", f"{data_block('folded', parts)}\n</body>") if parts else text

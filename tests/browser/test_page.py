@@ -154,6 +154,22 @@ def test_a_link_to_a_device_opens_it(view):
     expect(page.locator("details.device[open] table.peaks")).to_be_visible()
 
 
+def test_each_peak_of_a_device_is_a_dot_on_its_row(view):
+    page = view(red=False)
+    at = "getComputedStyle(document.querySelector('.device > summary'), '::after').backgroundPosition"
+    layers = "getComputedStyle(document.querySelector('.device > summary'), '::after').backgroundImage"
+    assert len(page.evaluate(at).split(",")) > 2
+    assert page.evaluate(layers).count("radial-gradient") >= len(page.evaluate(at).split(","))
+
+
+def test_a_sheet_is_drawn_once(view):
+    page = view("#device-amd-mi250x")
+    summary = page.locator("#device-amd-mi250x > summary")
+    for _ in range(2):
+        summary.press("Enter")
+    expect(page.locator("#device-amd-mi250x > .body")).to_have_count(1)
+
+
 def test_devices_are_found(view):
     page = view(red=False)
     page.fill("#find", "tpu")

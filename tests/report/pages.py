@@ -27,4 +27,5 @@ def render_html(evidence):
         return page
     parts = unpacked(page, "folded")
     page = re.sub(r'<script type="application/octet-stream" id="folded">.*?</script>', "", page)
-    return re.sub(r' data-part="(\d+)"></div>', lambda m: f"><template>{parts[int(m[1])]}</template></div>", page)
+    folded = r' data-part="(\d+)"(>\s*<summary>(?:(?!</summary>).)*</summary>)'
+    return re.sub(folded, lambda m: f"{m[2]}<template>{parts[int(m[1])]}</template>", page, flags=re.DOTALL)

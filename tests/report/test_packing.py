@@ -24,9 +24,16 @@ def test_repeated_markup_shrinks_to_a_tenth():
 
 
 def test_templates_are_emptied_numbered_and_packed_in_their_order():
-    page = '<body><div class="body"><template><p>a</p></template></div> b <div><template>c\nd</template></div></body>'
+    plain = "<details><summary>x</summary><p>y</p></details>"
+    page = (
+        '<body><details id="a">\n<summary>A</summary>\n<template><p>a</p></template></details>'
+        f"{plain}<details><summary>B</summary><template>c\nd</template></details></body>"
+    )
     found = folded(page)
-    assert found.startswith('<body><div class="body" data-part="0"></div> b <div data-part="1"></div>')
+    assert found.startswith(
+        '<body><details id="a" data-part="0">\n<summary>A</summary></details>'
+        f'{plain}<details data-part="1"><summary>B</summary></details>'
+    )
     assert unpacked(found, "folded") == ["<p>a</p>", "c\nd"]
     assert found.endswith("</script>\n</body>")
 

@@ -211,6 +211,16 @@ class View:
     decades: DecadeAxis
     """Of all peaks."""
 
+    def dots(self, device: Device) -> list[int]:
+        """Pixels of the peaks at its own operating point, each once."""
+        found = (self.decades.x(peak.value) for peak in device.peaks if not peak.at)
+        return sorted({x for x in found if x is not None})
+
+    @property
+    def most_dots(self) -> int:
+        """Dots of the device that has most of them."""
+        return max((len(self.dots(sheet.device)) for sheet in self.sheets), default=0)
+
 
 def view(page: Page) -> View:
     """The section says so where the evidence names no device."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import ClassVar
 
 from rooflint_report.differences import MutantCounts, MutatedFact, MutatedSubject, Mutation
@@ -29,17 +30,27 @@ class View:
     }
     """What the parts of a bar count, by CSS class."""
 
-    @classmethod
-    def parts(cls, counts: MutantCounts) -> list[tuple[str, str, int]]:
-        """The stacked bar of some mutants: (CSS class, what, how many), without what does not occur."""
-        numbers = {
+    @staticmethod
+    def parts(counts: MutantCounts) -> dict[str, int]:
+        """The stacked bar of some mutants: how many, by CSS class."""
+        return {
             "killed": counts.killed_independently,
             "besides": counts.killed - counts.killed_independently,
             "lost": counts.survived,
             "unseen": counts.unseen - counts.survived,
             "same": counts.equivalent,
         }
-        return [(name, cls.names[name], number) for name, number in numbers.items() if number > 0]
+
+    @classmethod
+    def words(cls, counts: MutantCounts) -> str:
+        """`4 killed by an independent source, 2 unseen`: the bar without what does not occur."""
+        return ", ".join(f"{number} {cls.names[name]}" for name, number in cls.parts(counts).items() if number > 0)
+
+    @classmethod
+    def ends(cls, counts: MutantCounts) -> list[str]:
+        """Where each part of the bar ends but for the last. [%]"""
+        *sums, total = accumulate(cls.parts(counts).values())
+        return [f"{100 * end / max(total, 1):.3g}" for end in sums]
 
 
 def view(page: Page) -> View:

@@ -115,12 +115,13 @@ document.addEventListener("DOMContentLoaded", () => {
       && tests.every((test) => test(claim))
       && terms.every((term) => has(claim, term));
   };
-  const collator = new Intl.Collator("en", { numeric: true });
+  let collator = null;  // making one takes longer than the rest of this script, so only where text is sorted
   const compares = (name) => {
     const value = NUMBERS[name];
     if (value) return (a, b) => value(a) - value(b);
     if (name === "outcome") return (a, b) => order.indexOf(a.outcome) - order.indexOf(b.outcome);
-    return (a, b) => collator.compare(a[name], b[name]);
+    const { compare } = collator ??= new Intl.Collator("en", { numeric: true });
+    return (a, b) => compare(a[name], b[name]);
   };
   const sorted = (list) => {
     const name = sort.replace("-", "");

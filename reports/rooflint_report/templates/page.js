@@ -21,11 +21,13 @@
     const devices = all("details.device");
     let parts = null;
     document.addEventListener("toggle", async (event) => {
-      const body = event.target.open && event.target.querySelector(":scope > [data-part]");
-      if (!body) return;
-      const part = body.dataset.part;
-      delete body.dataset.part;
+      const { part } = event.target.dataset;
+      if (!event.target.open || part === undefined) return;
+      delete event.target.dataset.part;
+      const body = document.createElement("div");
+      body.className = "body";
       body.innerHTML = (await (parts ??= unpacked("folded")))[part];
+      event.target.append(body);
     }, true);  // it does not bubble
     const filter = () => {
       const terms = find.value.toLowerCase().split(/[\s,]+/).filter(Boolean);

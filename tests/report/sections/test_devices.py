@@ -145,6 +145,16 @@ def test_all_sheets_share_one_axis_of_peaks(shown, evidence):
     assert 10 ** (axis.high - 1) < max(values) <= 10**axis.high
 
 
+def test_a_row_has_a_dot_for_each_peak_that_differs_by_a_pixel_at_least(evidence):
+    device = evidence["devices"][0]
+    first = next(one for one in device["peaks"] if not one["at"])
+    device["peaks"] = [first | {"value": value} for value in (1e12, 1.001e12, 1e14, None)]
+    device["peaks"].append(first | {"value": 1e13, "at": "30w"})  # of another operating point
+    found = view(Page.of(Evidence.model_validate(evidence | {"devices": [device]})))
+    assert found.dots(found.sheets[0].device) == [0, 120]  # from 10¹² to 10¹⁴
+    assert found.most_dots == 2
+
+
 def test_a_place_is_named_by_its_line_in_the_own_spec_and_by_its_file_elsewhere(shown):
     (sheet, _) = shown().sheets
     other = "model/rooflint/specs/architectures/nvidia/hopper-gh100.yaml"
