@@ -159,6 +159,8 @@ def test_each_peak_of_a_device_is_a_dot_on_its_row(view):
     at = "getComputedStyle(document.querySelector('.device > summary'), '::after').backgroundPosition"
     layers = "getComputedStyle(document.querySelector('.device > summary'), '::after').backgroundImage"
     assert len(page.evaluate(at).split(",")) > 2
+    repeat = "getComputedStyle(document.querySelector('.device > summary'), '::after').backgroundRepeat"
+    assert set(page.evaluate(repeat).split(", ")) == {"no-repeat"}
     assert page.evaluate(layers).count("radial-gradient") >= len(page.evaluate(at).split(","))
 
 
