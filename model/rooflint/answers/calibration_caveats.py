@@ -88,7 +88,9 @@ def _of_precision(one: Contender, times: SiliconEstimate) -> Iterator[str]:
         f"{one.short}: kernel times are calibrated in {FITTED_IN}; in {times.compute}{rest} "
         f"{'uses' if rest else 'they use'} the same constants"
     )
-    if own:
+    if own and not times.quantise_s:
+        yield f"{one.short}: fused kernels make activations {times.compute} themselves, of which nothing was measured"
+    elif own:
         share = percent(times.quantise_s / float(times.kernel_s.sum()))
         yield (
             f"{one.short}: before each product with weights a kernel quantises the activations to {times.compute} "

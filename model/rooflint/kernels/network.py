@@ -22,7 +22,7 @@ from rooflint.kernels.constants import Constants
 from rooflint.kernels.convolution import Sizes, WinogradConvolution, applies
 from rooflint.kernels.dispatch import kernel_for
 from rooflint.kernels.kernel import Kernel, Work, peak_ops_per_s
-from rooflint.kernels.products import Gemm
+from rooflint.kernels.products import Fp8Gemm, Gemm
 from rooflint.kernels.shapes import Numbers, miss_share, shapes
 from rooflint.roofline import Estimate, kernel_time_s
 from rooflint.workloads.ops import ATTENTIONS, FUSES, MOVES, POOLS, REDUCTIONS, Window
@@ -283,8 +283,9 @@ def groups_of(run: Workload) -> tuple[Group, ...]:
 
 def _parts(run: Workload, model: ModelName, ops: NDArray[np.intp]) -> Iterator[tuple[NDArray[np.intp], bool]]:
     if model == "product":
-        weights = run.gets_rows[ops]
-        yield ops[weights], False
+        weights, fused = run.gets_rows[ops], run.in_fused[ops]
+        yield ops[weights & ~fused], False
+        yield ops[weights & fused], False
         yield ops[~weights], True
     elif model == "convolution":
         known = np.array([_is_plain(run.windows[op]) for op in ops], dtype=np.bool_)
@@ -311,9 +312,11 @@ def rows_of(plain: Estimate, run: Workload, chip: Chip, missed: Numbers) -> Iter
             rank = _rank(run, ops)
             options = {"rank": rank, "rope": int(run.k[ops[0]]) - 2 * rank}
         kernel = kernel_for(OP_OF.get(model, model), plain.compute, chip, carried=carried, **options)
-        # an operand is as wide on an SM as it is stored, and no narrower than it is computed
+        if isinstance(kernel, Fp8Gemm) and run.in_fused[ops[0]]:
+            kernel = replace(kernel, quantises=False)
+        # an operand is as wide on an SM as it is stored, and no narrower than it is computed, unless it is quantised
         width = bytes_per_element(plain.compute)
-        width = width if kernel.topic in OWN_WIDTH else max(width, stored)
+        width = width if isinstance(kernel, Fp8Gemm) else max(width, stored)
         once = plain.launches[ops]
         work = Work(
             sizes,
@@ -324,10 +327,6 @@ def rows_of(plain: Estimate, run: Workload, chip: Chip, missed: Numbers) -> Iter
             missed=missed[ops],
         )
         yield Rows(ops, model, kernel, work)
-
-
-OWN_WIDTH = ("fp8_tensor", "fp8_block")
-"""Topics whose operands are made as narrow as they are computed by a kernel of their own."""
 
 
 def _is_plain(window: tuple[int, ...]) -> bool:

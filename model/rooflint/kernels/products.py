@@ -198,18 +198,22 @@ class Fp8Gemm(Gemm):
 
     precision: str = "fp8"
     scale: Scale = "tensor"
+    quantises: bool = True
+    """Whether a kernel of its own makes the activations FP8; otherwise the kernels that produce them do."""
 
     measured_on = WITH_FP8
     rests_on = "calibrated on FP8 products with the kernel that quantises their activations"
 
     @property
     def topic(self) -> str | None:
-        """`fp8_tensor` or `fp8_block`, by what shares a scale."""
-        return f"fp8_{self.scale}"
+        """`fp8_tensor` or `fp8_block`, by what shares a scale; a product alone was not measured."""
+        return f"fp8_{self.scale}" if self.quantises else None
 
     @property
     def caveats(self) -> tuple[str, ...]:
         """That the quantise kernel is included, and that small products are slower in FP8."""
+        if not self.quantises:
+            return ("products in FP8 were measured with a kernel that quantises their activations, and not without",)
         return (
             "as in frameworks, a separate kernel quantises the activations to FP8 before the product, so that small "
             "products are slower in fp8 than in bf16; fusing it into the producer saves most of that time",
@@ -245,6 +249,8 @@ class Fp8Gemm(Gemm):
 
     def before(self, work: Work, chip: Chip, constants: Constants) -> Times | None:
         """The quantise kernel."""
+        if not self.quantises:
+            return None
         activations = QUANTISE.work(work.sizes.batch * work.sizes.m, work.sizes.k, copies=work.copies)
         return QUANTISE.time(activations, chip, constants)
 

@@ -72,6 +72,8 @@ class Workload:
     stacks_rows: tuple[bool, ...] | None = None
     """`gets_rows`, where it does not follow from the weights: a product between activations goes on to get groups
     when an op with constants has joined its kernel."""
+    is_fused: bool = False
+    """Whether each row is a kernel, with the element-wise ops that run in it."""
     tokens: Tokens | None = None
     """Of a network that works on sequences, and was made for so many."""
     remake: Callable[[int], "Workload"] | None = None
@@ -142,6 +144,13 @@ class Workload:
             return read_only(np.array(self.stacks_rows, dtype=np.bool_))
         # a constant of attention is a mask or a bias of its scores: more samples are more heads all the same
         return read_only((self.elements_weight > 0) & ~np.isin(self.kinds, [*ATTENTIONS]))
+
+    @cached_property
+    def in_fused(self) -> NDArray[np.bool_]:
+        """Whether each op is of a fused network. Shape [ops]."""
+        if self.tables:
+            return read_only(np.concatenate([table.in_fused for table in self.tables]))
+        return read_only(np.full(len(self), self.is_fused))
 
     @cached_property
     def is_product(self) -> NDArray[np.bool_]:
@@ -296,7 +305,8 @@ class Workload:
         kernels = fused(list(self.rows()), self.flow)
         stacks_rows = tuple(self.gets_rows[list(kernels.heads)].tolist())
         remake = self.remake and partial(_fused_at, self.remake)
-        return replace(self, **_columns(kernels.rows), flow=kernels.flow, stacks_rows=stacks_rows, remake=remake)
+        more: dict[str, Any] = {"flow": kernels.flow, "stacks_rows": stacks_rows, "remake": remake, "is_fused": True}
+        return replace(self, **_columns(kernels.rows), **more)
 
 
 _FIELDS = tuple(one.name for one in fields(Workload))

@@ -125,3 +125,12 @@ def test_constants_without_scored_networks_say_nothing_of_them():
     shared = replace(ENERGIES.silicon, networks=())
     found = contend(REGISTRY.get("nvidia/t4"), RESNET, ENERGIES.at(shared), Setting("int8", fidelity="silicon"))
     assert not any(one.startswith("error to expect") for one in caveats([found]))
+
+
+def test_a_fused_network_in_fp8_says_that_no_kernel_quantises():
+    products = mlp([1024, 1024, 1024]).at_batch(256)
+    setting = Setting("fp8", fidelity="silicon", fuse=True)
+    told = caveats([contend(REGISTRY.get("nvidia/h100-sxm5-80gb"), products, ENERGIES, setting)])
+    fused = "h100-sxm5-80gb: fused kernels make activations fp8 themselves, of which nothing was measured"
+    assert told[-1] == fused
+    assert not any("quantises" in one for one in told)

@@ -22,6 +22,7 @@ from rooflint.kernels.stream import Stream
 from rooflint.prediction.predict import Setting, predict
 from rooflint.roofline import Estimate
 from rooflint.workloads.ops import Op
+from rooflint.workloads.stack import stacked
 from rooflint.workloads.tables import load_workload, workload_ids
 from rooflint.workloads.workload import Workload, conv2d, matrix_op, mlp
 
@@ -130,6 +131,27 @@ def test_a_layer_in_fp8_waits_for_its_activations_whatever_they_are_stored_in():
     for storage in ("fp8", "bf16"):
         found = prediction(work=work, compute="fp8", storage=storage, launch="graph")
         assert found.latency_s == pytest.approx(float(alone), rel=1e-12)
+
+
+def test_in_a_fused_network_producers_make_activations_fp8():
+    work, kernel = mlp([1024, 4096], batch=512, bias=False), Fp8Gemm(quantises=False)
+    (alone,) = kernel.predict(kernel.work(512, 4096, 1024), chips("fp8")[H100], SHARED)
+    apart, fused = (prediction(work=work, compute="fp8", launch="graph", fuse=fuse) for fuse in (False, True))
+    assert fused.latency_s == pytest.approx(float(alone), rel=1e-12)
+    assert fused.times.quantise_s == 0
+    assert apart.latency_s == pytest.approx(fused.latency_s + apart.times.quantise_s, rel=1e-12)
+    assert apart.times.quantise_s > 0
+    (rows,) = fused.times.rows
+    assert rows.kernel.topic is None  # measured with the quantise kernel alone
+
+
+def test_in_a_stack_each_table_is_quantised_as_by_itself():
+    work = mlp([1024, 4096], batch=512, bias=False)
+    tables = (work, work.fused(), work)
+    found = prediction(work=stacked(tables).work, compute="fp8", launch="graph").times.kernel_s
+    alone = [prediction(work=one, compute="fp8", launch="graph").latency_s for one in tables]
+    assert found == pytest.approx(alone, rel=1e-12)
+    assert alone[0] > alone[1]
 
 
 def test_what_a_product_of_activations_reads_is_not_made_fp8_before():
