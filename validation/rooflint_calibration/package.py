@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
 
-from rooflint.base.errors import RooflintError
+from rooflint.base.errors import RooflintError, extra
 
 FAMILIES: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
@@ -66,7 +66,7 @@ PUBLISHED = "silicon/published"
 
 NAME = "aiconfigurator-core"
 SERIES = "0.12"
-EXTRA = "pip install 'rooflint[silicon]'"
+EXTRA = extra("silicon")
 
 
 class NotInstalledError(RooflintError):

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from rooflint.base.errors import RooflintError, shown
+from rooflint.base.errors import RooflintError, shown_short
 from rooflint.base.facts import Ladder
 from rooflint.base.precision import precision as precision_named
 from rooflint.base.precision import rate_unit
@@ -57,7 +57,7 @@ class Quantity:
         """A line for each fact: value, document, place in it, grade, and where our spec says so."""
         facts = ((factor.display, factor.fact) for factor in self.derivation.factors if factor.fact)
         return tuple(
-            f"{text}: {fact.source.document}, {fact.where} ({fact.source.grade}), {shown(fact.file)}:{fact.line}"
+            f"{text}: {fact.source.document}, {fact.where} ({fact.source.grade}), {shown_short(fact.file)}:{fact.line}"
             for text, fact in facts
         )
 

@@ -15,6 +15,11 @@ class ExpandedNameWarning(UserWarning):
     """An abbreviation was taken for the one thing that it may mean; the message says which."""
 
 
+def extra(name: str) -> str:
+    """How to install what an extra brings, for the end of a message: the project is on no index."""
+    return f"in the clone of rooflint: python -m pip install '.[{name}]'"
+
+
 LONGEST = 2000
 """Characters of a message."""
 
@@ -69,6 +74,16 @@ def refuse(file: Path, line: int, message: str) -> InputError:
 def shown(path: Path) -> str:
     """A path for a reader: relative to the working directory if it is below it."""
     return _relative(path, os.getcwd())  # noqa: PTH109  # a key of the cache, read once per printed line
+
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+
+
+def shown_short(path: Path) -> str:
+    """The same, but what the package holds from the package on: `rooflint/specs/hardware/nvidia/t4.yaml`."""
+    text = shown(path)
+    within = path.is_absolute() and text.startswith("/") and path.is_relative_to(_PACKAGE)
+    return path.relative_to(_PACKAGE.parent).as_posix() if within else text
 
 
 @cache

@@ -17,7 +17,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from rooflint.base.errors import RooflintError
+from rooflint.base.errors import RooflintError, extra
 from rooflint.base.files import folders_digest
 
 S = TypeVar("S")
@@ -126,7 +126,7 @@ def _client(address: str) -> Iterator[None]:
     try:
         from dask.distributed import Client  # noqa: PLC0415  # an extra
     except ImportError:
-        raise ClusterError("a Dask cluster needs rooflint[cluster], here and on its workers") from None
+        raise ClusterError(f"a Dask cluster needs dask, here and on its workers; {extra('cluster')}") from None
     try:
         client = Client(address, timeout=WAIT_S, set_as_default=True)
     except (OSError, ValueError) as error:

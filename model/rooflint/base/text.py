@@ -33,13 +33,15 @@ def row(label: str, value: str, more: str = "", width: int = 0) -> str:
 
 
 def wrapped(text: str, head: str, indent: int, width: int = 0) -> str:
-    """Lines of a width, by default the terminal's; paths and ids are not broken."""
+    """Lines of a width, by default the terminal's; paths and ids are not broken, long ones are indented less."""
     width = width or terminal_width()
     if text.strip() and text.isprintable() and len(head) + len(text) <= width:  # most lines are short
         return f"{head}{text}".rstrip()
     wrapper = textwrap.TextWrapper(width, initial_indent=head, subsequent_indent=" " * indent)
     wrapper.break_long_words = wrapper.break_on_hyphens = False
-    return wrapper.fill(text).rstrip()
+    first, *rest = wrapper.wrap(text) or [""]
+    rest = [line if len(line) <= width else line.strip().rjust(width) for line in rest]
+    return "\n".join((first, *rest)).rstrip()
 
 
 def grouped(number: int, gap: str = " ") -> str:

@@ -13,7 +13,7 @@ import typer
 
 from rooflint.api.devices import Quantity, bandwidths_of, registry, system
 from rooflint.api.devices import device as device_named
-from rooflint.base.errors import RooflintError, shown
+from rooflint.base.errors import RooflintError, shown, shown_short
 from rooflint.base.facts import Factor, Grade, weakest
 from rooflint.base.precision import POLICIES, PRECISIONS, rate_unit
 from rooflint.base.precision import precision as precision_named
@@ -234,7 +234,7 @@ def _derived(rungs: list[Quantity], hardware: Hardware, form: str) -> None:
         typer.echo(write(_table(rungs), form), nl=False)
         return
     typer.echo(f"{hardware.name}  ({hardware.label})")
-    typer.echo(f"facts of {shown(hardware.file)}")
+    typer.echo(f"facts of {shown_short(hardware.file)}")
     for line in _text(rungs):
         typer.echo(line)
     for path, reason in hardware.undisclosed.items():

@@ -14,7 +14,7 @@ from typing import Any
 
 import typer
 
-from rooflint.base.errors import RooflintError
+from rooflint.base.errors import RooflintError, extra
 from rooflint.base.files import write_atomically, write_bytes_atomically
 from rooflint.output.answer import Answer, write
 from rooflint.output.sections import Bars, Curves, Page, Rooflines
@@ -136,9 +136,7 @@ def _figure(drawings: int) -> tuple[Any, AbstractContextManager[None]]:
     try:
         from matplotlib import figure, rc_context  # noqa: PLC0415  # an extra, and only for drawings
     except ImportError:
-        raise PlotError(
-            "a drawing needs matplotlib; install rooflint[plot], or write .html, which has it too"
-        ) from None
+        raise PlotError(f"a drawing needs matplotlib, else write .html, which has it too; {extra('plot')}") from None
     return figure.Figure(figsize=(WIDE, HIGH * drawings), layout="constrained"), rc_context(
         {"svg.hashsalt": "rooflint"}
     )

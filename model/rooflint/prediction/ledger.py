@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rooflint.base.errors import RooflintError, refuse
+from rooflint.base.errors import RooflintError, extra, refuse
 from rooflint.base.files import write_bytes_atomically
 from rooflint.energy.model import Energies
 from rooflint.hardware.device import Hardware, UndisclosedError, UnsupportedError
@@ -216,7 +216,7 @@ def _pyarrow() -> tuple[Any, Any]:
         import pyarrow  # noqa: PLC0415  # an extra
         from pyarrow import parquet  # noqa: PLC0415
     except ImportError:
-        raise LedgerError("Parquet needs pyarrow; install rooflint[parquet], or write .csv.gz") from None
+        raise LedgerError(f"Parquet needs pyarrow, else write .csv.gz; {extra('parquet')}") from None
     return pyarrow, parquet
 
 

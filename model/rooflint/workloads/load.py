@@ -23,7 +23,7 @@ from typing import Any
 
 from platformdirs import user_cache_path
 
-from rooflint.base.errors import RooflintError
+from rooflint.base.errors import RooflintError, extra
 from rooflint.base.files import file_digest, write_atomically
 from rooflint.base.suggestions import did_you_mean, nearest
 from rooflint.hardware.registry import PACKAGED
@@ -108,7 +108,7 @@ def libraries() -> list[str]:
     try:
         return [version(library) for library in LIBRARIES]
     except PackageNotFoundError as error:
-        raise MissingTorchError(f"capturing a network needs {error.name}: install rooflint[torch]") from error
+        raise MissingTorchError(f"capturing a network needs {error.name}; {extra('torch')}") from error
 
 
 def rules() -> str:
@@ -230,7 +230,7 @@ def _like(name: str, roots: Sequence[Path]) -> str:
 def _onnx(file: Path, shapes: Shapes) -> Workload:
     """Read in a fraction of a second, so that nothing is kept."""
     if find_spec("onnx") is None:
-        raise RooflintError(f"{file}: reading it needs onnx: install rooflint[onnx]")
+        raise RooflintError(f"{file}: reading it needs onnx; {extra('onnx')}")
     from rooflint.workloads.onnx_graph import read_onnx  # noqa: PLC0415  # onnx only where it is needed
 
     return read_onnx(file, shapes)

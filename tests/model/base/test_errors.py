@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from rooflint.base.errors import InputError, Problem, RooflintError, refuse, shown
+from rooflint.base.errors import InputError, Problem, RooflintError, extra, refuse, shown, shown_short
+from rooflint.hardware.registry import PACKAGED
 
 
 def test_a_problem_is_one_line_with_the_file_as_the_reader_sees_it(tmp_path, monkeypatch):
@@ -50,3 +51,18 @@ def test_a_problem_is_one_line_of_limited_length_whatever_it_quotes():
     assert len(found) == 2003
     assert found.startswith("unknown key 'kkk")
     assert found.endswith("kkk'; did you mean 'kind'?")
+
+
+def test_a_shipped_file_is_shown_from_the_package_on_and_another_one_as_always(tmp_path, monkeypatch):
+    shipped = PACKAGED / "hardware" / "nvidia" / "t4.yaml"
+    monkeypatch.chdir(tmp_path)
+    assert shown_short(shipped) == "rooflint/specs/hardware/nvidia/t4.yaml"
+    assert shown_short(tmp_path / "one.yaml") == "one.yaml"
+    assert shown_short(Path("/elsewhere/one.yaml")) == "/elsewhere/one.yaml"
+    monkeypatch.chdir(shipped.parent)
+    assert shown_short(shipped) == "t4.yaml"
+
+
+def test_an_extra_is_installed_from_the_clone_as_the_readme_installs_the_rest():
+    assert extra("torch") == "in the clone of rooflint: python -m pip install '.[torch]'"
+    assert "python -m pip install '.[torch]'" in (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")

@@ -81,7 +81,7 @@ def test_an_address_where_no_scheduler_listens_is_a_sentence(monkeypatch):
 @pytest.mark.parametrize(
     ("missing", "workers", "sentence"),
     [
-        ("dask.distributed", Workers(dask="tcp://here:1"), r"^a Dask cluster needs rooflint\[cluster\], here and on"),
+        ("dask.distributed", Workers(dask="tcp://here:1"), r"^a Dask cluster needs dask, here and on"),
         ("ray", Workers(ray="auto"), r"^a Ray cluster needs the package ray, here and on its workers$"),
     ],
 )

@@ -4,7 +4,7 @@ import json
 import textwrap
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from rooflint.base.text import (
@@ -58,13 +58,22 @@ def test_a_long_row_is_wrapped_below_its_third_column(monkeypatch):
     assert second == " " * 30 + second.strip()
 
 
+def test_a_long_path_is_indented_less_than_other_lines():
+    path = "rooflint/specs/architectures/nvidia/hopper-gh100.yaml:20"
+    lines = row("facts", "4", f"per_group (quoted) {path}", width=80).splitlines()
+    assert lines == ["  facts     4                 per_group (quoted)", f"{path:>80}"]
+    assert row("facts", "4", "a " * 30 + "b" * 90, width=80).splitlines()[-1] == "b" * 90
+
+
 @given(st.text(st.sampled_from("ab -\t\n×é\u00a0"), max_size=150))
 def test_a_line_that_fits_is_what_wrapping_makes_of_it(text):
     plain = textwrap.TextWrapper(80, initial_indent="  or  ", subsequent_indent="    ")
     plain.break_long_words = plain.break_on_hyphens = False
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COLUMNS", "80")
-        assert wrapped(text, "  or  ", 4) == plain.fill(text).rstrip()
+        lines = plain.fill(text).rstrip().splitlines()
+        assume(all(len(line) <= 80 for line in lines))  # longer ones are indented less
+        assert wrapped(text, "  or  ", 4).splitlines() == lines
 
 
 # ---- Text that others wrote

@@ -200,7 +200,7 @@ def test_parquet_that_is_none_and_parquet_of_others_are_refused(tmp_path):
 
 def test_without_pyarrow_parquet_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(LedgerError, match=r"^Parquet needs pyarrow; install rooflint\[parquet\], or write \.csv\.gz$"):
+    with pytest.raises(LedgerError, match=r"^Parquet needs pyarrow, else write \.csv\.gz; in the clone"):
         write_ledger(WRITTEN, tmp_path / "ledger.parquet")
     assert list(tmp_path.iterdir()) == []
 

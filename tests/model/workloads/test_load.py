@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rooflint.base.errors import RooflintError
+from rooflint.base.errors import RooflintError, extra
 from rooflint.workloads import load
 from rooflint.workloads.load import RULES, ForeignCodeWarning, entry, libraries, network, rules
 from rooflint.workloads.ops import COLUMNS, Op
@@ -89,7 +89,7 @@ def test_an_entry_that_is_damaged_is_as_if_it_were_not_there(tmp_path, change):
 
 def test_a_library_that_is_missing_is_named(monkeypatch):
     monkeypatch.setattr(load, "LIBRARIES", ("nonesuch-library",))
-    with pytest.raises(RooflintError, match=r"needs nonesuch-library: install rooflint\[torch\]$"):
+    with pytest.raises(RooflintError, match=r"needs nonesuch-library; in the clone of rooflint: "):
         libraries()
 
 
@@ -186,20 +186,20 @@ def test_a_shape_that_no_input_has_is_refused(name, shapes, sentence, tmp_path):
 )
 def test_a_misspelt_network_is_asked_about_before_torch_is(name, start, tmp_path, monkeypatch):
     def absent():
-        raise load.MissingTorchError("capturing a network needs torch: install rooflint[torch]")
+        raise load.MissingTorchError(f"capturing a network needs torch; {extra('torch')}")
 
     monkeypatch.setattr(load, "libraries", absent)
     with pytest.raises(load.MissingTorchError) as error:
         network(name, folder=tmp_path)
     assert str(error.value).startswith(start)
-    assert str(error.value).endswith("; capturing a network needs torch: install rooflint[torch]")
+    assert str(error.value).endswith(f"; capturing a network needs torch; {extra('torch')}")
 
 
 def test_a_file_in_onnx_needs_an_extra_that_the_message_names(tmp_path, monkeypatch):
     monkeypatch.setattr(load, "find_spec", lambda name: None)
     with pytest.raises(RooflintError) as error:
         network("net.onnx")
-    assert str(error.value) == "net.onnx: reading it needs onnx: install rooflint[onnx]"
+    assert str(error.value) == f"net.onnx: reading it needs onnx; {extra('onnx')}"
 
 
 # ---- code of others
@@ -276,12 +276,13 @@ def test_a_repository_around_the_home_is_no_project(tmp_path, monkeypatch):
 
 def test_a_known_network_for_another_input_is_not_asked_about(tmp_path, monkeypatch):
     def absent():
-        raise load.MissingTorchError("capturing a network needs torch: install rooflint[torch]")
+        raise load.MissingTorchError(f"capturing a network needs torch; {extra('torch')}")
 
     monkeypatch.setattr(load, "libraries", absent)
     with pytest.raises(load.MissingTorchError) as error:
         network("resnet18", [(1, 3, 160, 160)], folder=tmp_path)
     says = (
-        "resnet18: to capture it anew, or for another input, capturing a network needs torch: install rooflint[torch]"
+        "resnet18: to capture it anew, or for another input, capturing a network needs torch; "
+        "in the clone of rooflint: python -m pip install '.[torch]'"
     )
     assert str(error.value) == says

@@ -57,13 +57,16 @@ def test_the_files_are_read_where_the_package_is_installed(installed):
 )
 def test_the_first_missing_library_is_named_with_how_to_install_it(installed, missing, first):
     installed("0.12.3", **missing)
-    with pytest.raises(NotInstalledError, match=rf"^{first} is not installed; pip install 'rooflint\[silicon\]'$"):
+    with pytest.raises(
+        NotInstalledError,
+        match=rf"^{first} is not installed; in the clone of rooflint: ",
+    ):
         package.data_folder()
 
 
 def test_without_the_package_the_error_says_how_to_install_it(installed):
     installed(None)
-    with pytest.raises(NotInstalledError, match=r"^aiconfigurator-core 0\.12 is not installed; pip install 'rooflint"):
+    with pytest.raises(NotInstalledError, match=r"^aiconfigurator-core 0\.12 is not installed; in the clone"):
         package.data_folder()
 
 
@@ -73,5 +76,5 @@ def test_without_the_package_the_error_says_how_to_install_it(installed):
 )
 def test_another_series_of_the_package_or_one_without_files_is_refused(installed, version, spec):
     installed(version, aiconfigurator_core=spec)
-    with pytest.raises(NotInstalledError, match=rf"^want aiconfigurator-core 0\.12, found {version}; pip install"):
+    with pytest.raises(NotInstalledError, match=rf"^want aiconfigurator-core 0\.12, found {version}; in the clone"):
         package.label()

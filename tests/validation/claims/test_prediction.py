@@ -7,7 +7,7 @@ import pytest
 from pytest_rooflint.golden import read
 from pytest_rooflint.suite.judge import judge
 from pytest_rooflint.suite.suite import Suite
-from rooflint.base.errors import InputError
+from rooflint.base.errors import InputError, extra
 from rooflint.hardware.registry import PACKAGED, Registry
 from rooflint_calibration import networks, package, published, topics
 from rooflint_calibration.package import PUBLISHED, NotInstalledError
@@ -16,7 +16,7 @@ from rooflint_calibration.topics import TOPICS
 
 def test_where_the_measurements_are_not_installed_nothing_is_validated(monkeypatch, verdict):
     def absent():
-        raise NotInstalledError("pyarrow is not installed; pip install 'rooflint[silicon]'")
+        raise NotInstalledError(f"pyarrow is not installed; {extra('silicon')}")
 
     monkeypatch.setattr(package, "data_folder", absent)
     topics.measured.cache_clear()
@@ -25,7 +25,7 @@ def test_where_the_measurements_are_not_installed_nothing_is_validated(monkeypat
     for line in (*others, "gemm order, right: 90 %", "gemm peak", "gemm roofline"):
         found = verdict(f"prediction: {line}")
         assert (found.outcome, found.obtained) == ("not validated here", None)
-        assert found.reason == "pyarrow is not installed; pip install 'rooflint[silicon]'"
+        assert found.reason == f"pyarrow is not installed; {extra('silicon')}"
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from rooflint.base.errors import extra
 from rooflint_measure.record import Unavailable
 from rooflint_measure.sensors.amd import find_amd
 from rooflint_measure.sensors.gpu import REASONS, driver_version, find_nvidia, old_driver
@@ -130,7 +131,7 @@ def test_the_number_of_a_gpu_is_that_of_cuda(fakes, visible, index, handle):
 def test_without_driver_or_library_there_is_a_reason(fakes, monkeypatch):
     assert find_nvidia(0, fakes.FakeNvml(devices=0), {}).reason == "NVML: Driver Not Loaded"
     monkeypatch.setitem(sys.modules, "pynvml", None)
-    assert find_nvidia().reason == "nvidia-ml-py is not installed; pip install 'rooflint[gpu]'"
+    assert find_nvidia().reason == f"nvidia-ml-py is not installed; {extra('gpu')}"
 
 
 def test_names_that_are_used_are_those_of_nvidia_ml_py(fakes):

@@ -428,5 +428,5 @@ def test_without_the_library_the_extra_is_named(small, monkeypatch):
         return plain(name, *arguments, **options)
 
     monkeypatch.setattr(builtins, "__import__", importing)
-    with pytest.raises(RooflintError, match=r"--watch needs watchfiles; install rooflint\[watch\]"):
+    with pytest.raises(RooflintError, match=r"--watch needs watchfiles; in the clone of rooflint: "):
         watch(small.suite(), print)

@@ -13,7 +13,7 @@ from pytest_rooflint.audit.markup import html_tables
 from pytest_rooflint.audit.records import read_records
 from pytest_rooflint.audit.rows import IsDevice, Row
 from pytest_rooflint.audit.source import read_python
-from rooflint.base.errors import refuse
+from rooflint.base.errors import extra, refuse
 from rooflint.base.files import read_bytes
 
 MAX_BYTES = 4 * 1024 * 1024
@@ -135,9 +135,7 @@ def _workbook(file: Path) -> Iterator[Grid]:
     try:
         from openpyxl import load_workbook  # noqa: PLC0415  # of an extra
     except ImportError:
-        raise refuse(
-            file, 1, "reading Excel needs openpyxl; install rooflint[excel], or save the sheet as CSV"
-        ) from None
+        raise refuse(file, 1, f"reading Excel needs openpyxl, else save the sheet as CSV; {extra('excel')}") from None
     content = io.BytesIO(read_bytes(file, MAX_BYTES))
     try:
         book = load_workbook(content, read_only=True, data_only=True)

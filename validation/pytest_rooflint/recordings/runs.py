@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal, TypeVar
 
-from rooflint.base.errors import RooflintError
+from rooflint.base.errors import RooflintError, extra
 from rooflint.base.precision import precision, rate_unit
 from rooflint.base.units import BYTES_PER_S, OPS_PER_S, SECONDS, format_quantity
 from rooflint_measure.record import Gemm, Measurement, Network
@@ -20,7 +20,7 @@ from rooflint_measure.stopwatches.products import Kernel
 
 T = TypeVar("T")
 
-NO_TORCH = "torch is not installed (pip install 'rooflint[torch]')"
+NO_TORCH = f"torch is not installed; {extra('torch')}"
 TURNS_S = 1.0
 """The fastest products of several libraries are timed in turn for so long. [s]"""
 

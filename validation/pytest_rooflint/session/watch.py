@@ -23,7 +23,7 @@ from pytest_rooflint.suite.judge import Trial, brief, caught, judge
 from pytest_rooflint.suite.store import READ
 from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Verdict, in_blocks, tally
-from rooflint.base.errors import InputError, Problem, RooflintError, shown
+from rooflint.base.errors import InputError, Problem, RooflintError, extra, shown
 from rooflint.base.text import counted, some
 from rooflint.hardware.registry import Registry
 
@@ -302,7 +302,7 @@ def watch(suite: Suite, say: Callable[[str], None]) -> int:
     try:
         import watchfiles  # noqa: PLC0415  # an extra
     except ImportError as error:
-        raise RooflintError("--watch needs watchfiles; install rooflint[watch]") from error
+        raise RooflintError(f"--watch needs watchfiles; {extra('watch')}") from error
     watching = Watch(suite, say)
     folders = [root for root in (*suite.golden_roots, *suite.registry.roots) if root.is_dir()]
     with suppress(KeyboardInterrupt):

@@ -23,7 +23,7 @@ from pytest_rooflint.golden.kinds import (
 )
 from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Outcome, Verdict
-from rooflint.base.errors import InputError, RooflintError, shown
+from rooflint.base.errors import InputError, RooflintError, shown, shown_short
 from rooflint.base.facts import Fact
 from rooflint.base.units import measure
 from rooflint.diagnosis.causes import Cause, Span, ratio_text
@@ -223,7 +223,9 @@ def _known_wrong(verdict: Verdict, causes: tuple[Cause, ...]) -> str:
     spec = ""
     if suspects:
         fact = suspects[0]
-        spec = f"{shown(fact.file)}:{fact.line}  {fact.path} {fact.display} ({fact.source.document}, {fact.where}): "
+        spec = (
+            f"{shown_short(fact.file)}:{fact.line}  {fact.path} {fact.display} ({fact.source.document}, {fact.where}): "
+        )
     printed = claim.expectation.text if claim.expectation else ""
     why = claim.xfail.reason if claim.xfail else ""
     return (

@@ -11,7 +11,7 @@ from typing import Literal
 
 from pytest_rooflint.golden.expect import Stale, is_loose, stale
 from pytest_rooflint.golden.kinds import Claim, Obtained, kind
-from rooflint.base.errors import Problem, listed, shown
+from rooflint.base.errors import Problem, listed, shown, shown_short
 from rooflint.base.facts import Fact
 from rooflint.base.text import counted
 from rooflint.base.text import row as line_of
@@ -202,7 +202,7 @@ class Verdict:
             failures = f"{least}{counted(cause.fixes, 'failure')}{among}"
             tried = f" (fixes {failures}, breaks {cause.breaks or 'nothing'})"
         change = f"; write {cause.repair}{tried}" if cause.repair else ""
-        return [line_of("", "", f"{shown(cause.fact.file)}:{cause.fact.line}  {cause.fact.path}{change}")]
+        return [line_of("", "", f"{shown_short(cause.fact.file)}:{cause.fact.line}  {cause.fact.path}{change}")]
 
     def _fact_lines(self) -> list[str]:
         if self.outcome != "fail" or not self.facts:
@@ -210,7 +210,7 @@ class Verdict:
         lines = []
         for position, fact in enumerate(dict.fromkeys(self.facts)):
             last = ".".join(fact.path.split(".")[2:]) or fact.path
-            place = f"{last} ({fact.source.grade})  {shown(fact.file)}:{fact.line}"
+            place = f"{last} ({fact.source.grade})  {shown_short(fact.file)}:{fact.line}"
             lines.append(line_of("" if position else "facts", fact.display, place))
         return lines
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from rooflint.base.errors import extra
 from rooflint_measure.identity import Facts
 from rooflint_measure.record import State, Unavailable
 from rooflint_measure.sensors.power import PowerSource, source_of
@@ -269,7 +270,7 @@ def find_nvidia(
         try:
             nvml = importlib.import_module("pynvml")
         except ImportError:
-            return Unavailable(reason="nvidia-ml-py is not installed; pip install 'rooflint[gpu]'")
+            return Unavailable(reason=f"nvidia-ml-py is not installed; {extra('gpu')}")
     try:
         nvml.nvmlInit()
         return NvidiaGpu(nvml, _handle(nvml, index, environment.get("CUDA_VISIBLE_DEVICES")))
