@@ -1,6 +1,7 @@
-"""Entry point of the pytest plugin: inactive, and importing next to nothing, until golden folders are configured.
+"""Entry point of the pytest plugin: inactive, and importing next to nothing, until folders are configured.
 
-It is active where the ini option `rooflint_golden` is set, and collects only below the folders named there.
+It is active where the ini option `rooflint_golden` is set, and collects only below the folders named there. Where only
+`rooflint_specs` is set, what can be checked of specs alone is one item.
 """
 
 import os
@@ -12,7 +13,7 @@ import pytest
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add command-line options and ini values."""
-    parser.addini("rooflint_golden", "folders with golden YAML files; rooflint is inactive without it", type="paths")
+    parser.addini("rooflint_golden", "folders with golden YAML files", type="paths")
     parser.addini(
         "rooflint_specs",
         "folders with hardware/, architectures/, workloads/; the packaged specs by default",
@@ -55,7 +56,9 @@ def pytest_configure(config: pytest.Config) -> None:
     golden = _folders(config, "rooflint_golden")
     only = config.getoption("--rooflint-only")
     if not golden:
-        if only:
+        if specs := _folders(config, "rooflint_specs"):
+            _specs_alone(config, specs, only=only)
+        elif only:
             raise pytest.UsageError(
                 "no golden folder: set rooflint_golden in pytest's configuration, or pass --golden DIR"
             )
@@ -71,6 +74,15 @@ def pytest_configure(config: pytest.Config) -> None:
     from pytest_rooflint.session.run import Run  # noqa: PLC0415
 
     config.pluginmanager.register(Run(config, roots, part, _folders(config, "rooflint_specs")), "rooflint-run")
+
+
+def _specs_alone(config: pytest.Config, specs: list[Path], *, only: bool) -> None:
+    """Register what checks specs without golden files."""
+    from pytest_rooflint.session.alone import NAME, SpecsAlone  # noqa: PLC0415  # as above
+
+    if only and config.args_source is not pytest.Config.ArgsSource.ARGS:
+        config.args = [str(folder) for folder in specs]
+    config.pluginmanager.register(SpecsAlone(specs), NAME)
 
 
 def _check_patch(name: str | None) -> None:

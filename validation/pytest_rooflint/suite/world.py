@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from pytest_rooflint.claims.roofline_laws import LAWS, Setting
 from pytest_rooflint.golden import kinds
 from pytest_rooflint.golden.kinds import MEASURED, Claim
 from pytest_rooflint.recordings import files
@@ -43,6 +44,25 @@ def problems(suite: Suite) -> list[Problem]:
     except InputError as error:  # a file name that is not an id hides the others
         return [*error.problems, *_doubles(claims)]
     return [*found, *_doubles(claims)]
+
+
+def of_specs(suite: Suite) -> list[Problem]:
+    """What is wrong with the configured specs by themselves: their form, their sources, and laws that they break."""
+    try:
+        found = [*_root_problems(suite), *_spec_problems(suite)]
+    except InputError as error:  # a file name that is not an id hides the others
+        return list(error.problems)
+    return list(dict.fromkeys((*found, *_unlawful(suite))))
+
+
+def _unlawful(suite: Suite) -> Iterator[Problem]:
+    """Breaches of the laws that need no network."""
+    setting = Setting({})
+    for device in suite.readable():
+        for name, law in LAWS.items():
+            if not law.of_networks and law.concerns(device) and law.tests(device, setting):
+                for breach in law.breaches(device, setting):
+                    yield Problem(device.file, 1, f"{device.id} breaks a law ({name}: {law.promise}): {breach}")
 
 
 def _root_problems(suite: Suite) -> Iterator[Problem]:
