@@ -14,7 +14,8 @@ from rooflint.output.sections import Bar, Bars, Grid, Part, Prose, Section, Tabl
 from rooflint.prediction.comparison import per_second
 from rooflint.prediction.parallel import NETWORK
 from rooflint.prediction.predict import Prediction, Setting
-from rooflint.prediction.training import MOMENTS_BYTES, Training
+from rooflint.prediction.training import Training
+from rooflint.prediction.training_memory import MOMENTS_BYTES
 
 
 class TrainingMemoryRecord(Strict):
@@ -59,6 +60,8 @@ class TrainRecord(RunRecord, Record):
     """Sequences that a device computes at once."""
     parameters: int
     """Of the part of a device."""
+    trained_parameters: int
+    """Those that are not frozen."""
     length: int
     """Tokens of each sequence."""
     recompute: str
@@ -115,6 +118,7 @@ def answer(found: Training, setting: Setting) -> Answer:
         micro_batch=run.at_once,
         sent=[SentRecord(**vars(one)) for one in found.sent],
         parameters=found.memory.parameters,
+        trained_parameters=found.memory.trained,
         length=run.length,
         recompute=run.recompute,
         model_ops_per_token=run.token_ops().model,
@@ -137,6 +141,7 @@ def _ways(found: Training) -> str:
     run, how = found.run, found.place.how
     words = [str(how)] if how.devices > 1 else []
     words += [f"ZeRO {run.zero}"] if run.zero else []
+    words += [f"tower {run.tower}"] if run.network.sees else []
     words += [f"{run.micro_batches} micro-batches of {run.at_once}"] if run.micro_batches > 1 else []
     return ", ".join([*words, f"{run.recompute} recomputation"])
 
@@ -210,9 +215,14 @@ def _parts(found: Training) -> Iterator[tuple[str, ...]]:
 def _memory(record: TrainRecord) -> Iterator[tuple[str, str, str]]:
     needed = record.memory
     yield "weights", format_quantity(needed.weight_bytes, BYTES), f"{record.parameters:,} parameters"
-    yield "gradients", format_quantity(needed.gradient_bytes, BYTES), ""
+    some = f"of {record.trained_parameters:,} that are trained"
+    yield (
+        "gradients",
+        format_quantity(needed.gradient_bytes, BYTES),
+        some * (record.trained_parameters < record.parameters),
+    )
     shares = record.dp if record.zero else 1
-    copy = "master copy and " if needed.optimizer_bytes * shares > MOMENTS_BYTES * record.parameters else ""
+    copy = "master copy and " if needed.optimizer_bytes * shares > MOMENTS_BYTES * record.trained_parameters else ""
     yield "optimizer", format_quantity(needed.optimizer_bytes, BYTES), f"{copy}two moments in FP32"
     yield "activations", format_quantity(needed.activation_bytes, BYTES), f"{record.recompute} recomputation"
     yield "needed", format_quantity(needed.total_bytes, BYTES), ""

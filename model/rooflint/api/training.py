@@ -54,6 +54,7 @@ def train(
     dp: int = 1,
     zero: int = 0,
     micro_batch: int | None = None,
+    tower: training.Tower = "frozen",
     storage: str | None = None,
     launch: str = DEFAULT_LAUNCH,
     fidelity: str = ROOFLINE,
@@ -74,6 +75,7 @@ def train(
         dp: copies of the network, each with sequences of its own; they may be in several systems.
         zero: what the copies share, as a stage of ZeRO: nothing (0), states of Adam (1), gradients (2), weights (3).
         micro_batch: sequences that a device computes at once, adding up gradients; all of its own if None.
+        tower: whether the encoder of a network that sees images is `frozen` or `trained`.
         storage: precision of what is moved and kept; that of the arithmetic if None.
         launch: how kernels are launched, as for `predict`.
         fidelity: `roofline`; no kernel of a backward pass was calibrated.
@@ -86,9 +88,9 @@ def train(
     chosen = setting(precision, storage, fuse, launch, fidelity, cached=False)
     known, energies = context(specs)
     net = load.configured_network(str(source), known.roots) or network_named(str(source), known.roots)
-    tokens = min(PROMPT, net.transformer.context) if length is None else length
+    tokens = min(PROMPT, net.writer.context) if length is None else length
     how = Parallelism(tp=tp, dp=dp)
-    run = training.Run(net, dp if batch is None else batch, tokens, recompute, how, zero, micro_batch or 0)
+    run = training.Run(net, dp if batch is None else batch, tokens, recompute, how, zero, micro_batch or 0, tower)
     return TrainingStep(training.train(_place(known, on, at, how), run, energies, chosen), chosen)
 
 

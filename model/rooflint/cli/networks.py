@@ -69,6 +69,7 @@ def analyze_command(
     dp: options.Data = 1,
     zero: options.Zero = 0,
     micro_batch: options.MicroBatch = None,
+    tower: options.Tower = "",
     form: options.Format = "",
     output: options.Output = None,
     specs: Specs = None,
@@ -77,11 +78,18 @@ def analyze_command(
     device, several = _one_of(device, hardware), {"tp": tp > 1, "pp": pp > 1, "ep": ep > 1}
     shared: dict[str, Any] = {"precision": precision, "storage": storage, "launch": launch, "fidelity": fidelity}
     shared |= {"at": at, "specs": specs}
-    only_train = {"recompute": recompute, "dp": dp > 1, "zero": zero, "micro-batch": micro_batch}
+    only_train = {"recompute": recompute, "dp": dp > 1, "zero": zero, "micro-batch": micro_batch, "tower": tower}
     if train or any(only_train.values()):
         others = {"input": shape, "past": past, "generate": generate, "fuse": fuse, "require": require, "phase": phase}
         _refuse_beside_train({**others, "pp": pp > 1, "ep": ep > 1}, only_train if not train else {})
-        shared |= {"recompute": recompute or "selective", "tp": tp, "dp": dp, "zero": zero, "micro_batch": micro_batch}
+        shared |= {
+            "recompute": recompute or "selective",
+            "tp": tp,
+            "dp": dp,
+            "zero": zero,
+            "micro_batch": micro_batch,
+            "tower": tower or "frozen",
+        }
         step = rooflint.train(network, device, length=prompt, batch=batch, **shared)
         deliver(step.answer(), form, output)
         return

@@ -93,6 +93,9 @@ Zero = Annotated[
 MicroBatch = Annotated[
     int | None, typer.Option("--micro-batch", help="Beside --train, sequences that a device computes at once.", min=1)
 ]
+Tower = Annotated[
+    str, typer.Option("--tower", help="Beside --train, of a network that sees images: frozen (by default) or trained.")
+]
 Tensors = Annotated[str, typer.Option("--tp", help="Devices of a system that share each product, with commas.")]
 MemoryShare = Annotated[
     float,

@@ -120,8 +120,9 @@ class Shared:
 
     place: Place
     zero: Zero
-    whole_bytes: float
-    """Of the weights of a device, and of their gradients. [B]"""
+    weight_bytes: float
+    """That are gathered, of a device. [B]"""
+    gradient_bytes: float
     layers: int
     micro_batches: int
     overhead_s: float
@@ -132,15 +133,15 @@ class Shared:
 
         Gradients are added up after the last micro-batch, or after each where a device keeps a share of them alone.
         """
-        buckets = max(math.ceil(self.whole_bytes / BUCKET_BYTES), 1)
-        weights = Message("all_gather", "weights", self.whole_bytes, self.layers)
+        buckets = max(math.ceil(self.gradient_bytes / BUCKET_BYTES), 1)
+        weights = Message("all_gather", "weights", self.weight_bytes, self.layers)
         if self.zero == STAGES[-1]:
-            gradients = Message("reduce_scatter", "gradients", self.whole_bytes, self.layers)
+            gradients = Message("reduce_scatter", "gradients", self.gradient_bytes, self.layers)
             yield from self._beside(forward_s, self.layers, self.micro_batches, weights)
             again = weights._replace(name="weights backward")
             yield from self._beside(backward_s, self.layers, self.micro_batches, again, gradients)
             return
-        gradients = Message("reduce_scatter" if self.zero else "all_reduce", "gradients", self.whole_bytes, buckets)
+        gradients = Message("reduce_scatter" if self.zero else "all_reduce", "gradients", self.gradient_bytes, buckets)
         runs = self.micro_batches if self.zero == STAGES[2] else 1
         yield from self._beside(backward_s, buckets, runs, gradients)
         if self.zero:  # for the next step, when the optimizer has made them

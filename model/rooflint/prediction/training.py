@@ -21,7 +21,9 @@ from rooflint.kernels.collectives import bound_s
 from rooflint.prediction.gradients import STAGES, Sent, Shared, Zero, sums
 from rooflint.prediction.parallel import NETWORK, Place, message_bytes, sent_bytes
 from rooflint.prediction.predict import ROOFLINE, Prediction, Setting, predict
+from rooflint.prediction.training_memory import MASTER_BYTES, Memory
 from rooflint.workloads.configuration import Transformer, keys_seen
+from rooflint.workloads.multimodal import PROJECTOR, TOWER, VisionLanguage
 from rooflint.workloads.networks import Network
 from rooflint.workloads.ops import Op
 from rooflint.workloads.parallelism import Parallelism, shard
@@ -34,6 +36,7 @@ Counted = Literal["all", "products", "experts"]
 """Which parameters N is: all that a token meets; without an embedding that is only looked up; or with all experts."""
 Recompute = Literal["none", "selective", "full"]
 """What the backward pass computes again: nothing, attention, or all layers."""
+Tower = Literal["frozen", "trained"]
 
 PASSES = 3
 """Forward, and backward for inputs and for weights."""
@@ -116,6 +119,8 @@ class Run:
     """What data-parallel devices share, as a stage of ZeRO."""
     micro: int = 0
     """Sequences that a device computes at once, whose gradients it adds up; all of its own if 0."""
+    tower: Tower = "frozen"
+    """Whether the encoder of a network that sees images is trained, too."""
 
     def __post_init__(self) -> None:
         """Raises WorkloadError for less than one sequence or token of a device, and for unknown ways to train."""
@@ -132,6 +137,12 @@ class Run:
         if self.zero not in STAGES or (self.zero and self.how.dp == 1):
             stages = f"one of {', '.join(map(str, STAGES))}, and --dp of 2 or more beside all but 0"
             raise WorkloadError(f"--zero: want {stages}; found {self.zero}")
+        if self.tower not in get_args(Tower):
+            raise WorkloadError(f"--tower: want one of {', '.join(get_args(Tower))}, found '{self.tower}'")
+        if self.tower == "trained" and not self.network.sees:
+            raise WorkloadError(
+                f"--tower: want a network that sees images, such as llava-1.5-7b; {self.network.name} does not"
+            )
 
     @property
     def tokens(self) -> int:
@@ -155,19 +166,31 @@ class Run:
 
     @cached_property
     def own(self) -> Transformer:
-        """What a device has of the network."""
-        net = self.network.transformer
+        """What a device has of the network, or of its decoder beside its encoder of images, which it has whole."""
+        net = self.network.writer
         return shard(net, self.how) if self.how.tp > 1 else net
+
+    @property
+    def _sees(self) -> VisionLanguage | None:
+        return self.network.sees and self.network.sees.written_by(self.own)
+
+    def trains(self, name: str) -> bool:
+        """Whether the weights of a row change."""
+        return self.tower == "trained" or not name.startswith(TOWER)
 
     @cached_property
     def forward(self) -> Workload:
         """All layers on a device, and logits of every token, of a micro-batch."""
+        if self._sees:
+            return self._sees.table(self.at_once, self.length, every=True)
         return table(self.own, self.at_once, self.length, every=True)
 
     @cached_property
     def backward(self) -> Workload:
         """Gradients of inputs and of weights."""
-        rows = [part for op in self.forward.rows() for part in _backward(op)]
+        rows = [part for op in self.forward.rows() if self.trains(op.name) for part in _backward(op)]
+        if self.network.sees and self.tower == "frozen":  # whose results need no gradient
+            rows = [part for part in rows if part.name != f"d({PROJECTOR}1).input"]
         return Workload.from_ops(
             f"{self.network.name} backward", rows, self.at_once, fixed_batch="it is a training step"
         )
@@ -177,19 +200,30 @@ class Run:
         """What of the forward pass runs a second time."""
         if self.recompute == "none":
             return None
-        rows = [op for op in self.forward.rows() if _runs_again(op, self.recompute)]
+        rows = [op for op in self.forward.rows() if self.trains(op.name) and _runs_again(op, self.recompute)]
         return Workload.from_ops(f"{self.network.name} again", rows, self.at_once, fixed_batch="it is a training step")
 
     def token_ops(self) -> TokenOps:
         """By definition, with the keys that causal attention needs; an encoder needs all of them."""
-        net = self.network.transformer
-        return token_ops(net, self.length, attention="full" if net.encoder else "causal", counted="products")
+        net = self.network.writer
+        found = token_ops(net, self.length, attention="full" if net.encoder else "causal", counted="products")
+        return replace(found, parameters=found.parameters + self._image_ops / (self.at_once * self.length))
 
-    def memory(self, compute: str) -> "Memory":
+    @property
+    def _image_ops(self) -> float:
+        """Of the images of a micro-batch: their encoder, and what makes tokens of its patches. [op]"""
+        if not self.network.sees:
+            return 0.0
+        rows = [*self.forward.rows(), *self.backward.rows()]
+        return OPS_PER_MAC * float(sum(op.macs for op in rows if _plain(op.name).startswith((TOWER, PROJECTOR))))
+
+    def memory(self, compute: str) -> Memory:
         """What a device must have room for at once."""
         width = precision(compute).stored_bits / 8
         shares = [self.how.dp if self.zero >= stage else 1 for stage in STAGES[1:]]
-        return Memory(self.own.parameters, width, _kept_bytes(self, width), *shares)
+        parameters = self._sees.parameters if self._sees else self.own.parameters
+        frozen = self._sees.tower.parameters if self._sees and self.tower == "frozen" else 0
+        return Memory(parameters, width, _kept_bytes(self, width), frozen, *shares)
 
 
 OUTSIDE_LAYERS = frozenset(
@@ -200,7 +234,14 @@ OUTSIDE_LAYERS = frozenset(
 
 
 def _runs_again(op: Op, recompute: str) -> bool:
-    return op.kind in ATTENTION if recompute == "selective" else op.name not in OUTSIDE_LAYERS
+    if recompute == "selective":
+        return op.kind in ATTENTION
+    return op.name.removeprefix(TOWER) not in OUTSIDE_LAYERS and not op.name.startswith(PROJECTOR)
+
+
+def _plain(name: str) -> str:
+    """Of a row of the backward pass that of the forward pass."""
+    return name.removeprefix("d(")
 
 
 ATTENTION = ("attention", "causal_attention")
@@ -240,62 +281,6 @@ def _backward(op: Op) -> Iterator[Op]:
 
 # ---- Memory
 
-MASTER_BYTES, MOMENTS_BYTES = 4, 8
-"""Of a parameter, in FP32: its master copy, and the two moments of Adam."""
-
-
-@dataclass(frozen=True)
-class Memory:
-    """Bytes of a device in mixed-precision training with Adam.
-
-    Rajbhandari et al., "ZeRO", SC 2020, sections 3.1 and 5: 2 + 2 + 12 bytes a parameter in 16 bits, and what
-    data-parallel devices share of them. arXiv:1910.02054
-    """
-
-    parameters: int
-    """Of its part of the network."""
-    width_bytes: float
-    """Of a weight and of its gradient."""
-    activation_bytes: float
-    """What the forward pass keeps for the backward pass, and the logits."""
-    state_shares: int = 1
-    """Devices that share the states of the optimizer."""
-    gradient_shares: int = 1
-    weight_shares: int = 1
-
-    @property
-    def whole_bytes(self) -> float:
-        """All its weights, or all its gradients, in the precision of the arithmetic. [B]"""
-        return self.parameters * self.width_bytes
-
-    @property
-    def weight_bytes(self) -> float:
-        """Those that it keeps. [B]"""
-        return self.whole_bytes / self.weight_shares
-
-    @property
-    def gradient_bytes(self) -> float:
-        """Those that it keeps. [B]"""
-        return self.whole_bytes / self.gradient_shares
-
-    @property
-    def optimizer_bytes(self) -> float:
-        """Master copy, unless the weights are in FP32 themselves, and moments. [B]"""
-        master = MASTER_BYTES if self.width_bytes < MASTER_BYTES else 0
-        return self.parameters * (master + MOMENTS_BYTES) / self.state_shares
-
-    @property
-    def total_bytes(self) -> float:
-        """All of it. [B]"""
-        return self.weight_bytes + self.gradient_bytes + self.optimizer_bytes + self.activation_bytes
-
-    @property
-    def moved_by_optimizer_bytes(self) -> float:
-        """Adam reads gradients and states, and writes states and weights. [B]"""
-        gradients, weights = self.whole_bytes, self.whole_bytes * (1 if self.width_bytes < MASTER_BYTES else 2)
-        return (gradients + weights) / self.state_shares + 2 * self.optimizer_bytes
-
-
 KEEPS_INPUT = ("linear", "matmul", "rms_norm", "layer_norm", "glu", "silu", "gelu", "relu", "softmax", *ATTENTION)
 """Kinds whose gradient needs what they read; that of a sum, of rope and of a copy does not."""
 
@@ -307,13 +292,21 @@ def _kept_bytes(run: Run, width: float) -> float:
     dropout and with GeLU that is 32 s·b·h + 2 a·s²·b bytes a layer in 16 bits. arXiv:2205.05198
     """
     forward, net = run.forward, run.own
-    kept = float(sum(_tensors(forward, [op for op in forward.rows() if op.kind in KEEPS_INPUT])))
+    rows = [op for op in forward.rows() if op.kind in KEEPS_INPUT and run.trains(op.name)]
+    kept = _kept(run, net, run.length, [op for op in rows if not op.name.startswith(TOWER)])
+    if run.network.sees and run.tower == "trained":
+        tower = run.network.sees.tower
+        kept += _kept(run, tower, tower.context, [op for op in rows if op.name.startswith(TOWER)])
+    return float(kept * width + forward.elements_out[-1] * MASTER_BYTES)  # and the logits
+
+
+def _kept(run: Run, net: Transformer, length: int, rows: Sequence[Op]) -> float:
+    """Elements that these rows of layers keep, of sequences of that length."""
+    kept = float(sum(_tensors(run.forward, rows)))
     if run.recompute == "full":
         of_one = kept / net.layers  # of the layer that runs again, beside the inputs of all
-        kept = net.layers * run.at_once * run.length * net.hidden + of_one
-    scores = net.layers * run.at_once * net.heads * run.length**2 if run.recompute == "none" else 0
-    logits = forward.elements_out[-1]
-    return float((kept + scores) * width + logits * MASTER_BYTES)
+        return net.layers * run.at_once * length * net.hidden + of_one
+    return kept + (net.layers * run.at_once * net.heads * length**2 if run.recompute == "none" else 0)
 
 
 def _tensors(forward: Workload, rows: Sequence[Op]) -> Iterator[int]:
@@ -446,11 +439,13 @@ def train(place: Place, run: Run, energies: Energies, setting: Setting) -> Train
 def _sent(found: Training, setting: Setting) -> Iterator[Sent]:
     run, how, overhead = found.run, found.place.how, found.forward.times.overhead_s
     again, many = run.recompute == "full", run.micro_batches
-    for one in sums(run.network.transformer, run.own, how, run.at_once, run.length, again=again):
+    for one in sums(run.network.writer, run.own, how, run.at_once, run.length, again=again):
         size, times = message_bytes(one, setting), one.times * many
         seconds = times * (float(np.sum(bound_s(one.kind, size, how.tp, found.place.link(how.tp)))) + overhead)
         yield Sent(one.title, times, times * sent_bytes(one, setting), seconds, seconds)
     if how.dp > 1:
         backward = found.backward.latency_s + (found.again.latency_s if found.again else 0.0)
-        shared = Shared(found.place, run.zero, found.memory.whole_bytes, run.own.layers, many, overhead)
+        memory = found.memory
+        weights = memory.parameters * memory.width_bytes if run.zero == STAGES[-1] else memory.whole_bytes
+        shared = Shared(found.place, run.zero, weights, memory.whole_bytes, run.own.layers, many, overhead)
         yield from shared.all(found.forward.latency_s, backward)

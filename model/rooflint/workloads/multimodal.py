@@ -20,6 +20,9 @@ from rooflint.workloads.workload import Workload, WorkloadError
 PROMPT = 2048
 """New tokens of a decoder with images where none are given; fewer where its context is shorter."""
 
+TOWER, PROJECTOR = "image_", "projector_"
+"""Before the names of rows of an encoder of images, and of what makes tokens of its patches."""
+
 
 @dataclass(frozen=True)
 class TwoTowers(Architecture):
@@ -101,8 +104,11 @@ class VisionLanguage(Architecture):
         yield bool(self.image.encoder and self.image.encoder.image), "an image that is a vision transformer"
         yield not self.language.encoder, "a language that is a decoder"
 
-    def table(self, batch: int = 1, new: int | None = None, past: int = 0) -> Workload:
-        """One image for each sequence of `new` tokens, its patches among them; with a past, the decoder alone."""
+    def table(self, batch: int = 1, new: int | None = None, past: int = 0, *, every: bool = False) -> Workload:
+        """One image for each sequence of `new` tokens, its patches among them; with a past, the decoder alone.
+
+        With `every` the head sees every new token, as in training.
+        """
         context = self.language.context
         tokens = (1 if past else min(PROMPT, context)) if new is None else new
         layers = Layers()
@@ -111,11 +117,11 @@ class VisionLanguage(Architecture):
             if tokens <= self.patches:
                 raise WorkloadError(f"{self.name}: want a --prompt of more than the {self.patches} tokens of its image")
             also = {"embedding": self._seen(layers, batch)}
-        decoder = table(self.decoder, batch, tokens, [Step(past)])
+        decoder = table(self.decoder, batch, tokens, [Step(past)], every=every)
         layers.take(decoder, also)
         assert decoder.flow is not None
         pixels = 0 if past else batch * self._pixels
-        remake = partial(_seen_at, self, tokens, past) if self.language.experts else None
+        remake = partial(_seen_at, self, tokens, past, every) if self.language.experts else None
         cache = decoder.flow.elements_cache
         return self.finished(layers, batch, batch * tokens + pixels, remake, cache=cache, tokens=Tokens(tokens, past))
 
@@ -147,9 +153,9 @@ class VisionLanguage(Architecture):
 
     def _seen(self, layers: Layers, batch: int) -> int:
         """The patches of images as tokens."""
-        layers.prefix = "image_"
+        layers.prefix = TOWER
         places = layers.take(table(self.tower, batch, self.tower.context))
-        layers.prefix, rows, width = "projector_", batch * self.patches, self.language.hidden
+        layers.prefix, rows, width = PROJECTOR, batch * self.patches, self.language.hidden
         up = layers.linear("1", places["feed_forward_add"], rows=rows, n=width, k=self.image.hidden, bias=width)
         active = layers.each("gelu", "gelu", [up], rows * width, GELU_OPS["none"])
         last = layers.linear("2", active, rows=rows, n=width, k=width, bias=width)
@@ -169,5 +175,5 @@ class VisionLanguage(Architecture):
         return self.decoder.embedding_parameters
 
 
-def _seen_at(net: VisionLanguage, tokens: int, past: int, batch: int) -> Workload:
-    return net.table(batch, tokens, past)
+def _seen_at(net: VisionLanguage, tokens: int, past: int, every: bool, batch: int) -> Workload:
+    return net.table(batch, tokens, past, every=every)

@@ -57,7 +57,7 @@ def test_options_of_other_questions_are_refused_beside_train(more, name):
         run(*ASKED, *more)
 
 
-@pytest.mark.parametrize("more", ["--recompute full", "--dp 2", "--zero 1", "--micro-batch 1"])
+@pytest.mark.parametrize("more", ["--recompute full", "--dp 2", "--zero 1", "--micro-batch 1", "--tower frozen"])
 def test_what_belongs_to_training_is_asked_for_beside_train_only(more):
     option, value = more.split()
     with pytest.raises(RooflintError, match=f"{option}: want --train beside it"):
@@ -122,3 +122,13 @@ def test_no_tokens_are_refused_and_not_taken_for_the_default():
         rl.train("llama-3.1-8b", "h200-sxm", length=0)
     with pytest.raises(RooflintError, match="prompt: want 1 or more, found 0"):
         rl.generate("llama-3.1-8b", ["h200-sxm"], prompt=0, generate=8)
+
+
+def test_a_network_that_sees_trains_with_its_tower_frozen_or_not():
+    text = " ".join(run("analyze", "llava-1.5-7b", "h200-sxm", "--train").split())
+    assert "tower frozen, selective recomputation" in text
+    # 7 063 427 072 less the 303 507 456 of the encoder
+    assert "gradients 13.52 GB of 6,759,919,616 that are trained" in text
+    whole = rl.train("llava-1.5-7b", "hgx-h100", tower="trained", tp=8, dp=2, recompute="full")
+    assert whole.found.memory.trained == whole.found.memory.parameters
+    assert whole.found.mfu < whole.found.hfu < 1

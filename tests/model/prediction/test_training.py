@@ -130,3 +130,64 @@ def test_only_the_roofline_of_a_precision_trains():
         step(recompute="all")
     with pytest.raises(WorkloadError, match="want at most 131072 tokens, its context; found 200000"):
         step(length=200_000)
+
+
+# ---- A network that sees images
+
+LLAVA = network_named("llava-1.5-7b")
+
+
+def seen(tower="frozen", recompute="selective", batch=2, length=1024):
+    return Run(LLAVA, batch, length, recompute, tower=tower)
+
+
+def test_a_frozen_tower_has_neither_gradients_nor_states():
+    frozen, trained = seen().memory("bf16"), seen("trained").memory("bf16")
+    tower = LLAVA.sees.tower.parameters
+    assert frozen.weight_bytes == trained.weight_bytes == 2 * 7_063_427_072
+    assert trained.gradient_bytes - frozen.gradient_bytes == 2 * tower
+    assert trained.optimizer_bytes - frozen.optimizer_bytes == 12 * tower
+    assert frozen.activation_bytes < trained.activation_bytes
+
+
+def test_the_backward_pass_of_a_frozen_tower_ends_at_its_results():
+    names = [op.name for op in seen().backward.rows()]
+    assert not any(name.startswith("d(image_") for name in names)
+    # weights of the first product change, but what it reads needs no gradient
+    assert "d(projector_1).weight" in names
+    assert "d(projector_1).input" not in names
+    assert "d(projector_2).input" in names
+    trained = {op.name for op in seen("trained").backward.rows()}
+    assert {"d(image_qkv).weight", "d(projector_1).input"} <= trained
+    assert not any(op.name.startswith("image_") for op in seen(recompute="full").again.rows())
+    again = {op.name for op in seen("trained", "full").again.rows()}
+    assert "image_up" in again
+    assert not again & {"image_patches", "image_positions_add", "projector_1", "embedding", "head"}
+
+
+@pytest.mark.parametrize(("tower", "passes"), [("frozen", 1), ("trained", 3)])
+def test_operations_are_those_of_the_decoder_and_of_each_image(tower, passes):
+    run, net = seen(tower), LLAVA.writer
+    image = LLAVA.sees.tower
+    of_rows = {op.name: op.macs for op in run.forward.rows()}
+    tower_macs = sum(macs for name, macs in of_rows.items() if name.startswith("image_"))
+    # each of 577 tokens meets the weights of 24 layers, and 576 patches those of the convolution
+    layers = 24 * (4 * 1024**2 + 2 * 1024 * 4096) * 577 + 24 * 16 * 577**2 * 2 * 64 + 576 * 1024 * 3 * 14**2
+    assert tower_macs == 2 * layers
+    assert image.context == 577
+    first, second = 2 * 576 * 1024 * 4096, 2 * 576 * 4096**2
+    projector = (3 if tower == "trained" else 2) * first + 3 * second
+    images = 2 * (passes * tower_macs + projector)
+    assert run.token_ops().model == pytest.approx(token_ops(net, 1024, attention="causal", counted="products").model
+                                                  + images / 2048)  # fmt: skip
+    counted = 2 * (run.forward.macs.sum() + run.backward.macs.sum())
+    assert counted == pytest.approx(run.tokens * run.token_ops().model, rel=1e-3)
+
+
+def test_a_tower_is_asked_for_where_there_is_one():
+    with pytest.raises(WorkloadError, match=r"--tower: want a network that sees images, such as llava-1\.5-7b"):
+        Run(network_named("llama-3.1-8b"), 1, 64, tower="trained")
+    with pytest.raises(WorkloadError, match="--tower: want one of frozen, trained, found 'half'"):
+        seen("half")
+    with pytest.raises(WorkloadError, match="want a --prompt of more than the 576 tokens of its image"):
+        seen(length=100).forward  # noqa: B018
