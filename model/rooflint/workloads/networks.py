@@ -279,6 +279,8 @@ class Network:
         """Of one that is a decoder or an encoder. Raises WorkloadError for another."""
         if isinstance(self.configuration, Transformer):
             return self.configuration
+        if self.sees:
+            raise WorkloadError(f"{self.name}: want a single decoder or encoder, not one that sees images")
         raise WorkloadError(
             f"{self.name}: --generate, --train and --tp need a single decoder or encoder; predict it without them"
         )

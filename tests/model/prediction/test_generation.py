@@ -297,5 +297,5 @@ def test_each_of_several_devices_encodes_the_images(how):
 def test_a_prompt_has_room_for_its_image():
     with pytest.raises(WorkloadError, match="more than the 576 tokens of its image, found 576"):
         Run(LLAVA, 1, 576, 8)
-    with pytest.raises(WorkloadError, match="--train needs a single decoder or encoder, not one that sees images"):
+    with pytest.raises(WorkloadError, match="want a single decoder or encoder, not one that sees images"):
         LLAVA.transformer  # noqa: B018
