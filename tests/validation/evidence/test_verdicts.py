@@ -146,14 +146,14 @@ def test_a_sentence_names_numbers_and_place():
 def test_a_run_of_a_part_of_the_claims_says_what_a_repair_fixes_of_it_and_of_all():
     (sentence,) = sentences([red("a", cause()), red("b", cause())])  # the cause fixes four
     assert sentence.startswith(
-        "A single change fixes 2 of 2 failures here, at least 4 of all claims, and breaks nothing: "
+        "A single change fixes 2 of 2 failures here (at least 4 among all claims) and breaks nothing: "
     )
     first = cause()
     key = (first.file, first.line, first.path, first.repair)
     failing = [red(name, cause()) for name in "ab"] + [red(name, cause(2, fixes=0)) for name in "xyz"]
     (sentence,) = sentences(failing, {key: ["a", "b", "c", "d"]})  # of which c and d were not judged
     assert sentence.startswith(
-        "A single change fixes 2 of 5 failures here, at least 4 of all claims, and breaks nothing: "
+        "A single change fixes 2 of 5 failures here (at least 4 among all claims) and breaks nothing: "
     )
 
 

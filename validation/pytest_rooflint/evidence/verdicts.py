@@ -153,7 +153,7 @@ def sentences(
         here = min(len(failing.intersection(place.fixed)) or len(place.ids), place.fixes)
         of = f"{place.fixes} of {place.failing} failures"
         if (place.fixed and here < place.fixes) or place.fixes > place.failing:
-            of = f"{here} of {place.failing} failures here, at least {place.fixes} of all claims,"
+            of = f"{here} of {place.failing} failures here (at least {place.fixes} among all claims)"
         changes = ", or ".join(
             f"{place.to} instead of {place.from_} at {place.file}:{place.line}  {place.path}" for place in group
         )
