@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+import rooflint
+from pytest_rooflint.suite.judge import judge
+from pytest_rooflint.suite.suite import Suite
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -56,3 +60,18 @@ def test_the_readme_has_the_number_of_figures_that_may_be_unguarded():
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["pytest"]["ini_options"]
     row = f"see which figures no claim guards ({settings['rooflint_unguarded_ceiling']} without a reason)"
     assert row in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_example_for_your_repository_passes_and_has_a_time_and_an_energy(tmp_path, monkeypatch):
+    page = (ROOT / "docs/in-your-repository.md").read_text(encoding="utf-8")
+    settings, spec, golden, *_ = re.findall(r"```(?:toml|yaml)\n(.*?)```", page, re.DOTALL)
+    files = {"pyproject.toml": settings, "specs/hardware/acme/npu-1.yaml": spec, "golden/npu-1.yaml": golden}
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    suite = Suite.of([tmp_path / "golden"], [tmp_path / "specs"])
+    assert [judge(claim, claim.id, suite).outcome for claim in suite.claims()] == ["pass"] * 3
+    found = rooflint.predict("resnet50", rooflint.device("npu-1"), precision="int8")
+    assert found.latency_s > 0
+    assert found.energy_j > 0

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from rooflint.base.errors import RooflintError
+from rooflint.base.errors import RooflintError, shown
 from rooflint.base.facts import Fact
 from rooflint.base.memo import memoised
 from rooflint.coefficients.library import Coefficients, Events
@@ -12,7 +12,7 @@ from rooflint.coefficients.nodes import NodeEnergies
 from rooflint.coefficients.ranges import Coefficient, UnknownCoefficientError, of_fact, of_range
 from rooflint.coefficients.schema import Scope
 from rooflint.hardware.device import ComputeUnit, Hardware, working_units
-from rooflint.hardware.registry import Registry
+from rooflint.hardware.registry import PACKAGED, Registry
 
 if TYPE_CHECKING:
     from rooflint.kernels.constants import Constants
@@ -54,7 +54,9 @@ class Energies:
     def node(self, hardware: Hardware) -> NodeEnergies:
         """Energies at a device's process node. Raises EnergyError for a device whose node is not known."""
         if "process" not in hardware.facts:
-            raise EnergyError(f"{hardware.id}: no process node is known, so no energy")
+            own = not hardware.file.is_relative_to(PACKAGED)
+            wish = f"; {shown(hardware.file)} may say 'process: [7 nm, source, where]'" if own else ""
+            raise EnergyError(f"{hardware.id}: no process node is known, so no energy{wish}")
         return self._node("".join(hardware.facts["process"].display.split()))
 
     @memoised

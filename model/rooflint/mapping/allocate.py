@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rooflint.base.errors import RooflintError, shown
+from rooflint.base.errors import RooflintError, shown, shown_short
 from rooflint.base.facts import Fact
 from rooflint.base.memo import kept
 from rooflint.base.precision import bytes_per_element
@@ -258,9 +258,12 @@ def array_geometry(hardware: Hardware, unit: ComputeUnit, compute: str) -> tuple
     slowest = min(unit.macs_per_clock(precision) for precision in unit.precisions)
     side, rate = math.isqrt(int(slowest)), unit.fact(f"macs_per_clock.{compute}")
     if side * side != slowest or rate.value % slowest:
+        below = 4 ** int(math.log(max(slowest, 1), 4))
         raise MappingError(
             f"{hardware.id}: {unit.name} is not a square array: its slowest rate is {slowest:g} MAC a clock, "
-            f"{compute} {rate.display}; want a square and a multiple of it"
+            f"{compute} {rate.display}; a systolic_mac does a square such as {below} or {4 * below} in its slowest "
+            f"precision and multiples of it in others, at {shown_short(rate.file)}:{rate.line}; a unit that is built "
+            "otherwise has another 'circuit:'"
         )
     return side, int(rate.value // slowest)
 

@@ -1,5 +1,8 @@
 """EnergyModel: of each device its node, of each memory the fullest figure without the way over the chip."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from rooflint.coefficients.library import Coefficients
@@ -76,6 +79,9 @@ def test_devices_of_one_node_share_what_was_worked_out_for_it():
 def test_a_device_without_a_process_has_no_node_and_says_so():
     with pytest.raises(EnergyError, match="google/tpu-v5e: no process node is known, so no energy"):
         ENERGIES.node(REGISTRY.get("google/tpu-v5e"))
+    mine = replace(REGISTRY.get("google/tpu-v5e"), file=Path("/mine/v5e.yaml"))
+    with pytest.raises(EnergyError, match=r"so no energy; /mine/v5e.yaml may say 'process: \[7 nm, source, where\]'$"):
+        ENERGIES.node(mine)
 
 
 def test_the_unit_of_a_basis_is_the_one_that_does_most_of_the_work():

@@ -156,8 +156,11 @@ def test_the_side_of_an_array_is_the_root_of_its_slowest_rate(device, compute, g
 
 
 def test_an_array_that_is_no_square_is_refused_with_its_rate():
-    with pytest.raises(MappingError, match=r"dla is not a square array: its slowest rate is 8192 MAC a clock"):
+    with pytest.raises(MappingError, match=r"dla is not a square array: its slowest rate is 8192 MAC a clock") as error:
         allocate(ORIN, gemm(8, 8, 8), compute="int8", unit=ORIN.unit("dla"))
+    rate = ORIN.facts["units.dla.macs_per_clock.int8"]
+    assert "a square such as 4096 or 16384 in its slowest" in str(error.value)
+    assert f"{rate.file.name}:{rate.line}; a unit that is built otherwise has another 'circuit:'" in str(error.value)
 
 
 def test_filling_and_draining_takes_three_sides_less_two():
