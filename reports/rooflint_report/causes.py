@@ -6,8 +6,9 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
-from rooflint.base.text import counted, fail_text, some, workflow_command
+from rooflint.base.text import counted, fail_text, short_id, some, workflow_command
 from rooflint.base.units import UnitError, parse_quantity
 from rooflint.output import sarif
 from rooflint_report.claim_changes import Cause as Change
@@ -119,11 +120,28 @@ class Culprit:
         return f"×{factor}" if factor and "/" not in factor else factor
 
     @property
+    def ratio(self) -> float | None:
+        """The factor as a number; None where there is none."""
+        try:
+            return float(Fraction(self.cause.factor)) if self.cause.factor else None
+        except (ValueError, ZeroDivisionError):
+            return None
+
+    @property
+    def what(self) -> str:
+        """What was changed, without its values: `tdp at 30w`."""
+        return f"{self.cause.path} at {self.cause.at}" if self.cause.at else self.cause.path
+
+    @property
+    def fails(self) -> str:
+        """What fails because of it, and the likely reason."""
+        likely = f" Likely: {self.words}." if self.words else ""
+        return f"{fail_text(len(self.cause.claims))} because of it.{likely}"
+
+    @property
     def consequence(self) -> str:
         """What fails because of it, the likely reason, and what reverting it does."""
-        likely = f" Likely: {self.words}." if self.words else ""
-        fails = f"{fail_text(len(self.cause.claims))} because of it."
-        return f"{fails}{likely} Reverting it alone: {effect(self.cause)}{_broken(self.cause)}."
+        return f"{self.fails} Reverting it alone: {effect(self.cause)}{_broken(self.cause)}."
 
     @property
     def text(self) -> str:
@@ -154,7 +172,7 @@ def together(evidence: Evidence) -> str:
 
 def _broken(one: Change | Reverted) -> str:
     """`: golden/x.yaml::count`, the claims that fail then; empty for none."""
-    return f": {some(one.breaks)}" if one.breaks else ""
+    return f": {some(map(short_id, one.breaks))}" if one.breaks else ""
 
 
 def repairs(evidence: Evidence) -> list[Place]:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from rooflint.base.text import fail_text
 from rooflint_report.causes import Culprit, by_cause, culprits, lost, name, problems
-from rooflint_report.claim_changes import ClaimChange, Loss
-from rooflint_report.differences import Watched
+from rooflint_report.claim_changes import ClaimChange, ClaimChanges, Loss
+from rooflint_report.differences import Delta, Watched
 from rooflint_report.evidence import Evidence
 from rooflint_report.post import SCHEMA
 from rooflint_report.sections.section import counted, grouped
@@ -21,6 +21,31 @@ _FRAME = 4
 """Lines of every comment: the mark, the title, a blank line and the last one."""
 FOLDED = 8
 """Causes in the folded list, and claims of each."""
+
+
+@dataclass(frozen=True)
+class Sides:
+    """What was compared with what, with the addresses of both."""
+
+    base: str
+    head: str
+    base_url: str | None
+    head_url: str | None
+    links: list[tuple[str, str]]
+    """Further texts with their addresses."""
+
+    @classmethod
+    def of(cls, evidence: Evidence, found: ClaimChanges | Delta) -> "Sides":
+        """Of a comparison of claims or of predictions."""
+        hosting = evidence.run.hosting
+        base, head = (found.base, found.head) if isinstance(found, ClaimChanges) else (found.old, found.new)
+        return cls(
+            base=base.label,
+            head=_head(evidence) or head.label,
+            base_url=hosting.commit_url(base.commit) if hosting and base.commit else None,
+            head_url=hosting.commit_url(hosting.commit) if hosting else None,
+            links=hosting.links if hosting else [],
+        )
 
 
 @dataclass(frozen=True)
@@ -39,12 +64,7 @@ class Comment:
     """Of files that cannot be judged."""
     other_failures: list[list[Verdict]]
     """Failing claims that no changed line explains, by cause."""
-    base: str
-    head: str
-    base_url: str | None
-    head_url: str | None
-    links: list[tuple[str, str]]
-    """Further texts with their addresses."""
+    sides: "Sides"
 
     @property
     def lines(self) -> int:
@@ -79,7 +99,6 @@ def comment(evidence: Evidence) -> Comment | None:
     slower = evidence.benchmarks.text if evidence.benchmarks and evidence.benchmarks.is_red else ""
     moved = "; ".join(filter(None, (_moved(evidence), slower)))
     first = next((verdict for one in blamed for verdict in one.verdicts), next(iter(others), None))
-    hosting = evidence.run.hosting
     watched = sorted((one for one in evidence.watched if one.has_moved), key=lambda one: -one.distance)
     if not (blamed or others or losses or moved or watched or evidence.problems or found.unstated):
         return None
@@ -93,11 +112,7 @@ def comment(evidence: Evidence) -> Comment | None:
         rerun=first.rerun if first else "",
         problems=problems(evidence),
         other_failures=by_cause(others, evidence.places),
-        base=found.base.label,
-        head=_head(evidence) or found.head.label,
-        base_url=hosting.commit_url(found.base.commit) if hosting and found.base.commit else None,
-        head_url=hosting.commit_url(hosting.commit) if hosting else None,
-        links=hosting.links if hosting else [],
+        sides=Sides.of(evidence, found),
     )
 
 

@@ -12,7 +12,11 @@ from rooflint.base.units import BYTES_PER_S, OPS_PER_BYTE, OPS_PER_S, SECONDS, f
 COLOURS = 12
 LETTER_WIDTH = 6.6
 """Of the chart's text at 12 px, on average. [px]"""
+BOLD_WIDTH = 7.4
+"""Of the names of lines, which are bold. [px]"""
 LINE_HEIGHT = 15.0
+TOP, BOTTOM = 24, 46
+"""Of a chart, above and below its frame. [px]"""
 HEAVIEST_RADIUS, LIGHTEST_RADIUS = 12.0, 3.5
 MANY = 24
 """So many points are drawn smaller, because they lie on each other."""
@@ -183,10 +187,12 @@ def _drawing(
     bases: Sequence[tuple[int, Line]],
 ) -> Drawing:
     names = [(line.letter if size.kind == "narrow" else shortest(line.name, 26)) for line in lines]
-    right = 16 + LETTER_WIDTH * max(map(len, names), default=0)
+    right = 16 + BOLD_WIDTH * max(map(len, names), default=0)
+    drawn = sum(any(drawable(a) and drawable(b) for a, b in line.places) for line in lines)
+    height = max(size.height, TOP + BOTTOM + math.ceil(LINE_HEIGHT * (drawn - 1)))  # a place for each name
     every = [*lines, *(line for _, line in bases)]
     places = [place for line in every for place in line.places] + [(mark.x, mark.y) for mark in marks]
-    y_axis = pixel_axis((place[1] for place in places), size.height - 46, 24, linear=y.linear)
+    y_axis = pixel_axis((place[1] for place in places), height - BOTTOM, TOP, linear=y.linear)
     figures = [y.text(tick) for tick in y_axis.ticks(7)]
     left = 14 + LETTER_WIDTH * max(map(len, figures), default=0)
     x_axis = pixel_axis((place[0] for place in places), left, size.width - right, linear=x.linear)
@@ -195,7 +201,7 @@ def _drawing(
     return Drawing(
         kind=size.kind,
         width=size.width,
-        height=size.height,
+        height=height,
         x=x_axis,
         y=y_axis,
         x_scale=x,

@@ -20,14 +20,15 @@ from markupsafe import Markup
 
 from rooflint.base.files import is_replaceable, write_atomically
 from rooflint.base.project import project_root
-from rooflint.base.text import fail_text, visible
+from rooflint.base.text import fail_text, short_id, visible
 from rooflint_report import causes, differences, log_chart
 from rooflint_report import comment as comments
+from rooflint_report.claim_changes import effect
 from rooflint_report.evidence import Evidence, EvidenceError, load_evidence
 from rooflint_report.packing import data_block, folded
 from rooflint_report.post import MARK
 from rooflint_report.post import SCHEMA as POST_SCHEMA
-from rooflint_report.sections import SECTIONS, coverage, failures, mutation, section
+from rooflint_report.sections import SECTIONS, coverage, failures, moved, mutation, section
 from rooflint_report.sections.section import Page, Section, counted, grouped
 
 app = typer.Typer(add_completion=False)
@@ -177,7 +178,17 @@ def render_html(evidence: Evidence | Mapping[str, Any]) -> str:
     """The whole report as one self-contained HTML document; evidence as loaded, or as JSON data."""
     page = Page.of(Evidence.model_validate(evidence))
     sections = [(one, view) for one in in_order(page.evidence) if (view := one.view(page)) is not None]
-    return folded(stripped(_render(environment(), "page.html.j2", page, sections=sections, script=script(*SCRIPTS))))
+    found = page.evidence
+    compared = found.claim_changes or found.delta
+    more = {
+        "sections": sections,
+        "script": script(*SCRIPTS),
+        "sides": comments.Sides.of(found, compared) if compared else None,
+        "moved_watches": moved.dumbbells(one for one in found.watched if one.has_moved),
+        "cards": {verdict.nodeid: anchor for anchor, verdict in page.fails},
+        "ticks": failures.octave_ticks(),
+    }
+    return folded(stripped(_render(environment(), "page.html.j2", page, **more)))
 
 
 def in_order(evidence: Evidence) -> list[Section]:
@@ -200,6 +211,7 @@ def environment() -> Environment:
     """Autoescape is on: whatever the evidence says is text."""
     found = _environment(autoescape=True)
     found.filters["data_block"] = lambda name, data: Markup(data_block(name, data))
+    found.filters |= {"effect": effect, "short_id": short_id}
     found.filters |= {"ruler_x": failures.ruler_x, "tied": section.tied, "tied_factors": section.tied_factors}
     found.globals |= {
         "short": section.SHORT,

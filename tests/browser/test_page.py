@@ -217,3 +217,25 @@ def test_no_heading_hides_behind_the_bar(view):
         target = page.locator(link.get_attribute("href").partition("?")[0]).locator("h2").bounding_box()
         bar = page.locator("nav").bounding_box()
         assert target["y"] >= bar["y"] + bar["height"] or page.evaluate("scrollY") == 0
+
+
+# ---- charts
+
+STRAY = """() => [...document.querySelectorAll("svg.chart, .plot > svg")].flatMap((svg) => {
+  const edge = svg.getBoundingClientRect();
+  const texts = [...svg.querySelectorAll("text")].map((text) => [text.textContent, text.getBoundingClientRect()]);
+  const outside = ([, box]) => box.left < edge.left - 1 || box.right > edge.right + 1 || box.bottom > edge.bottom + 1;
+  const touch = ([, one], [, other]) => Math.min(one.right, other.right) - Math.max(one.left, other.left) > 1
+    && Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top) > 3;
+  return [...texts.filter(outside), ...texts.filter((one, at) => texts.slice(0, at).some((other) => touch(one, other)))]
+    .map(([text]) => text);
+})"""
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_names_in_charts_touch_no_other_and_stay_inside(view, width):
+    page = view(red=False, width=width)
+    page.evaluate(OPEN_ALL)
+    expect(page.locator("svg.chart:visible").first).to_be_visible()
+    assert page.locator("svg.chart").count() > 10
+    assert page.evaluate(STRAY) == []

@@ -305,9 +305,9 @@ def test_a_point_takes_the_square_around_it():
 def test_the_axes_leave_room_for_figures_and_names():
     line = Line("acme/x1", "A", [(1.0, 1.0), (100.0, 100.0)], "the title", (10.0, 10.0, "breakpoint"))
     wide, narrow = drawings([line], [Mark(10.0, 10.0, 3, "a point")], Scale("x", "s"), Scale("y"))
-    # figures of up to 3 letters of 6.6 px, 14 px aside; a name of two letters, 16 px aside; one letter in the narrow
-    assert (wide.x.start, wide.x.end) == pytest.approx((33.8, 760 - 29.2))
-    assert (narrow.x.start, narrow.x.end) == pytest.approx((33.8, 340 - 22.6))
+    # figures of up to 3 letters of 6.6 px, 14 px aside; a name of two letters of 7.4 px, 16 px aside; one in the narrow
+    assert (wide.x.start, wide.x.end) == pytest.approx((33.8, 760 - 30.8))
+    assert (narrow.x.start, narrow.x.end) == pytest.approx((33.8, 340 - 23.4))
     assert (wide.y.start, wide.y.end) == (394, 24)
     assert (narrow.y.start, narrow.y.end) == (294, 24)
     assert (wide.kind, wide.width, wide.height) == ("wide", 760, 440)
@@ -318,6 +318,18 @@ def test_the_axes_leave_room_for_figures_and_names():
     assert [(number, title) for _, number, title in wide.lines] == [(0, "the title")]
     assert [(number, title) for _, number, title in wide.knees] == [(0, "breakpoint")]
     assert [(number, title) for _, number, title in wide.marks] == [(3, "a point")]
+
+
+@pytest.mark.parametrize("count", [2, 25, 60])
+def test_a_chart_has_a_place_for_the_name_of_each_line(count):
+    lines = [Line(f"acme/x{number}", "A", [(1.0, 1.0), (2.0, 2.0)], "") for number in range(count)]
+    lines.append(Line("not drawn", "B", [], ""))
+    for drawing in drawings(lines, [], Scale("x"), Scale("y")):
+        heights = sorted(label.y - 4 for label in drawing.labels)  # of the middle of the text
+        assert len(heights) == count
+        assert all(after - before >= LINE_HEIGHT - 0.1 for before, after in pairwise(heights))
+        assert drawing.y.end - 0.1 <= heights[0] <= heights[-1] <= drawing.y.start + 0.1
+        assert drawing.y.start == drawing.height - 46
 
 
 def test_axes_hold_lines_and_points():

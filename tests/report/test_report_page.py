@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import pytest
 from tests.report.pages import render_html
-from tests.report.test_comment import CLAIM, SPEC, cause, claim_changes
+from tests.report.test_comment import CLAIM, SPEC, cause, claim_changes, watched
 
 from rooflint_report import report
 from rooflint_report.evidence import Evidence
@@ -440,13 +440,35 @@ def test_where_the_repository_is_hosted_files_commit_and_pull_request_are_links(
     assert not [link for link in Reader(render_html(evidence)).links if "github.com" in link]
 
 
+def test_what_fails_if_a_change_is_reverted_is_short_and_has_its_whole_id_as_a_title(evidence):
+    long = f"golden/x.yaml::allocation-{'-le-'.join('abcdefgh' * 4)}-batch-16"
+    blamed = claim_changes([cause([CLAIM], breaks=[long])])
+    head = render_html(evidence | {"claim_changes": blamed}).partition('class="tiles"')[0]
+    link = re.search(r'<a href="#claims\?q=golden/x.yaml" title="([^"]+)">([^<]+)</a>', head)
+    assert link[1] == long
+    assert link[2].startswith("golden/x.yaml::allocation-a-le-b") and link[2].endswith("…e-h-batch-16")
+    assert len(link[2]) <= 88
+
+
+def test_watched_predictions_that_moved_stand_on_the_first_screen(evidence):
+    moved, still = watched(1), watched(2, head=1e-3)
+    head = render_html(evidence | {"claim_changes": claim_changes(), "watched": [moved, still]})
+    first = head.partition('class="tiles"')[0]
+    assert first.count('class="dumbbell"') == 1
+    assert head.count('class="dumbbell"') == 3  # and both in their section
+    unmoved = render_html(evidence | {"claim_changes": claim_changes(), "watched": [still]})
+    assert 'class="dumbbell"' not in unmoved.partition('class="tiles"')[0]
+
+
 @pytest.mark.slow
 def test_with_a_base_the_changed_lines_that_make_claims_fail_come_first(evidence):
     blamed = claim_changes([cause([CLAIM]), *(cause([CLAIM], line=number) for number in (30, 31, 32))])
     top = Reader(render_html(evidence | {"claim_changes": blamed})).visible.partition("✓ pass")[0]
-    assert (
-        f"{SPEC}:23 units.tensor_core.macs_per_clock.int8 512 MAC → 64 MAC (1/8): 1 claim fails because of it." in top
-    )
+    words = " ".join(top.split())
+    assert f"{SPEC}:23 units.tensor_core.macs_per_clock.int8 512 MAC 64 MAC 1/8" in words
+    assert "1 claim fails because of it." in words
+    assert "Base main (0123456789ab) → head" in words
+    assert f"Rerun pytest {CLAIM}" in words
     assert "Reverting it alone: 1 claim stops failing, no other fails." in top
     assert "1 more changed line makes claims fail; comment.md names them." in top
     assert "Reverting" not in Reader(render_html(evidence)).visible

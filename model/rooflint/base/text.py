@@ -19,6 +19,14 @@ def some(names: Iterable[str]) -> str:
     return ", ".join(listed[:NAMED]) + more
 
 
+def short_id(name: str, longest: int = 88) -> str:
+    """`golden/x.yaml::allocation-a-15w-le…batch-16`: the file, and of a long id its beginning and its end."""
+    file, colons, claim = name.rpartition("::")
+    room = max(longest - len(file + colons), 24)
+    cut = claim if len(claim) <= room else f"{claim[: room - 13]}…{claim[-12:]}"
+    return f"{file}{colons}{cut}"
+
+
 def terminal_width() -> int:
     """Columns of the terminal, 80 at least; 110 where there is none."""
     return max(80, shutil.get_terminal_size((110, 24)).columns)

@@ -43,12 +43,6 @@ class Failures:
         """Failing claims and problems."""
         return len(self.fails) + len(self.problems)
 
-    @property
-    def ticks(self) -> list[int]:
-        """Ticks of the ruler of ratios, one an octave. [px]"""
-        octaves = range(-_RULER_OCTAVES, _RULER_OCTAVES + 1)
-        return [x for octave in octaves if (x := ruler_x(2.0**octave)) is not None]
-
 
 def view(page: Page) -> Failures | None:
     """None where nothing failed."""
@@ -107,6 +101,12 @@ def tried(fixes: int | None, breaks: int | None) -> str:
     if fixes is None:
         return ""
     return fixed(fixes) if breaks is None else f"{fixed(fixes)} {broken(breaks, fixes)}"
+
+
+def octave_ticks() -> list[int]:
+    """Ticks of the ruler of ratios, one an octave. [px]"""
+    octaves = range(-_RULER_OCTAVES, _RULER_OCTAVES + 1)
+    return [x for octave in octaves if (x := ruler_x(2.0**octave)) is not None]
 
 
 def ruler_x(ratio: float | None) -> int | None:

@@ -123,8 +123,9 @@ def _over_size(rows: Sequence[MeasuredRow]) -> Plot | None:
     )
     sizes = [mark.x for mark in points.marks]
     lines = [
-        Line(name, name, _best_of_each((mark.x, mark.y) for mark in points.marks if mark.series == number), name)
+        Line(name, name, best, name)
         for number, name in enumerate(points.names)
+        if len(best := _best_of_each((mark.x, mark.y) for mark in points.marks if mark.series == number)) > 1
     ]
     return points.plot(
         "Efficiency over size",

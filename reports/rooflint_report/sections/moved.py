@@ -85,7 +85,7 @@ def view(page: Page) -> View:
     losses.sort(key=lambda one: one.write is None)
     farthest, others = moves[:FARTHEST], moves[FARTHEST:MOST]
     return View(
-        delta, farthest, others, len(moves[MOST:]), claims, losses, _dumbbells(page.evidence.watched), end(moves[:MOST])
+        delta, farthest, others, len(moves[MOST:]), claims, losses, dumbbells(page.evidence.watched), end(moves[:MOST])
     )
 
 
@@ -102,7 +102,7 @@ def end(shifts: Iterable[Shift]) -> float:
     return small or 2.0 ** math.ceil(math.log2(farthest) - 1e-9)
 
 
-def _dumbbells(watched: Iterable[Watched]) -> list[Dumbbell]:
+def dumbbells(watched: Iterable[Watched]) -> list[Dumbbell]:
     """On one logarithmic axis of latencies, so that the same length is the same factor."""
     found = sorted(watched, key=lambda one: -one.distance)
     axis = pixel_axis((figure for one in found for figure in (one.base, one.head) if figure), 4.0, WATCHED_WIDTH - 4.0)

@@ -14,6 +14,7 @@ from rooflint.base.text import (
     grouped,
     row,
     sanitized,
+    short_id,
     some,
     visible,
     without_commands,
@@ -28,6 +29,13 @@ from rooflint.base.text import (
 )
 def test_three_names_are_said_and_the_others_counted(names, message):
     assert some(names) == message
+
+
+def test_a_long_id_keeps_its_file_its_beginning_and_its_end():
+    assert short_id("golden/x.yaml::count") == "golden/x.yaml::count"
+    assert short_id("golden/x.yaml::" + "a" * 73) == "golden/x.yaml::" + "a" * 73  # 88 letters
+    assert short_id("golden/x.yaml::" + "a" * 70 + "-batch-16") == "golden/x.yaml::" + "a" * 60 + "…aaa-batch-16"
+    assert short_id("f" * 90 + "::" + "a" * 30) == "f" * 90 + "::" + "a" * 11 + "…" + "a" * 12
 
 
 def test_a_count_has_a_plural_but_for_one():

@@ -133,6 +133,14 @@ def test_two_libraries_are_two_lines(green):
     assert len(over_size.drawing.lines) == 3  # and the peak
 
 
+def test_a_library_with_one_size_has_no_line_and_no_name_at_the_edge():
+    sizes = ((512.0, "mkl"), (1024.0, "mkl"), (2048.0, "onednn"))
+    rows = [row("p", 2.0, 1.0, size=size, library=library) for size, library in sizes]
+    over_size = benches_of(Measured.model_validate(measured_of(*rows)))[0].plots[1]
+    assert [label.text for label in over_size.drawing.labels] == ["fp16 mkl", "peak"]
+    assert [name for _, name in over_size.keys] == ["fp16 mkl", "fp16 onednn"]
+
+
 def test_the_conditions_stand_below(green, measured):
     words, _ = section(green | {"measured": measured})
     assert "2026-11-20 14:32 UTC golden/measured/nvidia/t4/r.json Tesla T4 ecc True 1.59 GHz, 61 °C" in words

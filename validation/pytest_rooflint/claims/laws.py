@@ -62,9 +62,7 @@ def matching_devices(claim: Claim, context: Context) -> list[Hardware]:
     return [one for one in context.readable() if fnmatchcase(one.id, claim.option("devices", ALL))]
 
 
-def tested(
-    claim: Claim, matching: list[Hardware], broken: Mapping[str, list[str]], untested: str, promise: str
-) -> Obtained:
+def tested(claim: Claim, matching: list[Hardware], broken: Mapping[str, list[str]], untested: str) -> Obtained:
     """The number of breaches, by those of each tested device; excused devices must break the law. [1]"""
     excused = by_device(claim.option("except", {}), matching, broken)
     wrong = [*wrong_devices(broken, excused)]
@@ -75,7 +73,7 @@ def tested(
         formula=untested if matching else f"no device matches '{claim.option('devices', ALL)}'",
         display=display_of_devices(len(broken), excused, wrong),
         holds=bool(broken) and not wrong,
-        expected=promise,
+        expected="no device that breaks it",
         precision=claim.option("compute"),
         details="\n".join([*shown_lines(wrong), *advice]),
     )
@@ -131,6 +129,13 @@ def display_of_devices(tried: int, excused: Mapping[str, str], wrong: list[tuple
     return f"holds on {devices}" + (f", {len(excused)} of them excused" if excused else "")
 
 
+def headline_of(claim: Claim, promise: str, *about: str) -> str:
+    """`law: twice the clock halves the compute time (resnet18, nvidia/*)`."""
+    devices = claim.option("devices", ALL)
+    more = [*filter(None, about), *([] if devices in (ALL, "*/*") else [devices])]
+    return f"law: {promise}" + (f" ({', '.join(more)})" if more else "")
+
+
 def slug_of_devices(claim: Claim) -> str:
     """The id of a law, with the glob where it is not every device."""
     devices = claim.option("devices", ALL)
@@ -172,7 +177,15 @@ def obtain_monotone(claim: Claim, context: Context) -> Obtained:
     broken = {device: breaches for device, breaches in found.items() if breaches is not None}
     rest = len(matching) - len(broken)
     untested = f"{counted(rest, 'device')} not tested: {law.lacking}" if rest else ""
-    return tested(claim, matching, broken, untested, law.promise)
+    return tested(claim, matching, broken, untested)
+
+
+def _headline(claim: Claim) -> str:
+    law, batches = LAWS[claim.subject], claim.option("batches")
+    if not law.of_networks:
+        return headline_of(claim, law.promise)
+    at = f"batches {', '.join(map(str, batches))}" if batches else ""
+    return headline_of(claim, law.promise, claim.network, at, str(claim.option("compute") or ""))
 
 
 def _setting(claim: Claim, context: Context) -> Setting:
@@ -209,6 +222,7 @@ MONOTONE = Kind(
     foreign=True,
     check=check_monotone,
     slug=slug_of_devices,
+    headline=_headline,
     options={
         **STORAGE,
         **WORKLOAD,
@@ -254,8 +268,7 @@ def obtain_tops_per_w(claim: Claim, context: Context) -> Obtained:
         for mode in one.points():
             _test(mode, claim.option("compute"), energies, found)
     untested = "; ".join(f"{reason}: {some(devices)}" for reason, devices in found.skipped.items())
-    promise = "the arithmetic of each peak alone takes no more than the power limit"
-    return tested(claim, matching, found.breaches, untested, promise)
+    return tested(claim, matching, found.breaches, untested)
 
 
 def _test(mode: Hardware, wanted: str | None, energies: Energies, found: Tested) -> None:
@@ -299,5 +312,10 @@ TOPS_PER_W = Kind(
     foreign=True,
     check=check_tops_per_w,
     slug=slug_of_devices,
+    headline=lambda claim: headline_of(
+        claim,
+        "the arithmetic of each peak alone takes no more than the power limit",
+        str(claim.option("compute") or ""),
+    ),
     options={**DEVICES, "compute": {"type": "string", "description": "the only precision to test; all by default"}},
 )

@@ -99,6 +99,17 @@ class Claim:
         """Whether it replays assumed facts instead of the sourced ones."""
         return bool(self.given)
 
+    @property
+    def network(self) -> str:
+        """The name of its workload: `torchvision/resnet18`, `mlp 1024 × 1024 × 1024`; empty without one."""
+        if not isinstance(self.workload, Mapping):
+            return str(self.workload or "")
+        if "network" in self.workload:
+            return str(self.workload["network"])
+        kind, shape = next(iter(self.workload.items()), ("", ""))
+        sizes = shape.values() if isinstance(shape, Mapping) else shape if isinstance(shape, list | tuple) else [shape]
+        return f"{kind} {' × '.join(map(str, sizes))}".strip()
+
     def mode_of(self, device: str) -> str | None:
         """The operating point that the claim names for a device."""
         return self.at.get(device) if isinstance(self.at, Mapping) else self.at
@@ -284,6 +295,8 @@ class Kind:
     rows_alone: bool = False
     """Whether it asks for the golden folders because of the tables and recordings below, not of golden files."""
     slug: Callable[[Claim], str] = lambda claim: slug(claim.subject)
+    headline: Callable[[Claim], str] | None = None
+    """The claim in one line, where its kind and its subject would not say what it is."""
 
 
 @cache

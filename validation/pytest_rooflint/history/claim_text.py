@@ -2,7 +2,7 @@
 
 from collections.abc import Container, Iterable, Iterator
 
-from rooflint.base.text import NAMED, counted, fail_text, row, sanitized, some, terminal_width, wrapped
+from rooflint.base.text import NAMED, counted, fail_text, row, sanitized, short_id, some, terminal_width, wrapped
 from rooflint_report.causes import Culprit, Message, culprits, name, of_evidence, problems
 from rooflint_report.claim_changes import Cause, Causes, ClaimChange, ClaimChanges, Loss, effect
 from rooflint_report.evidence import Evidence
@@ -115,7 +115,7 @@ def _culprit(one: Culprit) -> Iterator[str]:
     factor = f" ({one.factor})" if one.factor else ""
     yield f"{one.place}  {one.cause.change}{factor}"
     yield f"  {fail_text(len(one.cause.claims))} because of it; reverted alone: {effect(one.cause)}"
-    yield from [wrapped(some(one.cause.breaks), "  then fail: ", 2)] if one.cause.breaks else []
+    yield from [wrapped(some(map(short_id, one.cause.breaks)), "  then fail: ", 2)] if one.cause.breaks else []
     yield from [wrapped(one.words, "  likely: ", 2)] if one.words else []
     for number, verdict in enumerate(one.verdicts[:MOST]):
         yield f"  {verdict.file}:{verdict.line}  {verdict.headline}"

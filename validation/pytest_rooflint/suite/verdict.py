@@ -4,7 +4,7 @@ import math
 import os
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -83,7 +83,9 @@ class Verdict:
     def headline(self) -> str:
         """The claim in one line."""
         claim = self.claim
-        network = "" if claim.is_replay else _name_of(claim.workload)
+        if said := kind(claim.kind).headline:
+            return said(claim)
+        network = "" if claim.is_replay else claim.network
         if claim.kind == "bound" and network:
             return f"bound of {claim.subject} on {network}"
         about = claim.hardware or claim.architecture or network
@@ -254,17 +256,6 @@ class Brief:
     def uncorroborated(self) -> bool:
         """Whether it passes, no second document agrees, and it is not a replay."""
         return self.outcome == "pass" and not self.corroborated and not self.replay
-
-
-def _name_of(workload: object) -> str:
-    """Name a claim's workload: `torchvision/resnet18`, `mlp 1024 × 1024 × 1024`; empty without one."""
-    if not isinstance(workload, Mapping):
-        return str(workload or "")
-    if "network" in workload:
-        return str(workload["network"])
-    kind, shape = next(iter(workload.items()), ("", ""))
-    sizes = shape.values() if isinstance(shape, Mapping) else shape if isinstance(shape, list | tuple) else [shape]
-    return f"{kind} {' × '.join(map(str, sizes))}".strip()
 
 
 def in_blocks(verdicts: Iterable[Verdict], most: int, told: set[str] | None = None) -> Iterator[str]:
