@@ -5,9 +5,11 @@ EncoderDecoder(…).table(batch=8, past=100)           # the token after 100, on
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from functools import lru_cache
+from typing import Literal, NamedTuple
 
-from rooflint.workloads.configuration import Activation, Norm
+from rooflint.workloads.configuration import Activation, Norm, keys_seen
+from rooflint.workloads.families import Family, polynomials, symbols
 from rooflint.workloads.flow import INPUT
 from rooflint.workloads.layers import Architecture, Layers
 from rooflint.workloads.ops import GELU_OPS, Tokens
@@ -15,6 +17,27 @@ from rooflint.workloads.transformer import ACTIVATION_OPS
 from rooflint.workloads.workload import Workload, WorkloadError
 
 Biases = Literal["none", "all", "all but keys"]
+
+
+class _Pass(NamedTuple):
+    """The amounts that rows are counted with."""
+
+    batch: int
+    source: int
+    """Tokens that the encoder reads."""
+    heard: int
+    """The same, as keys of each other."""
+    new: int
+    """Tokens that the decoder writes."""
+    keys: int
+    """Tokens before them, and they themselves."""
+    seen: int
+    """Of these, what one of them sees on average, rounded up."""
+
+    @classmethod
+    def of(cls, batch: int, source: int, new: int, past: int) -> "_Pass":
+        """With the amounts that follow."""
+        return cls(batch, source, source, new, past + new, -(-keys_seen(new, past) // new))
 
 
 @dataclass(frozen=True)
@@ -55,21 +78,31 @@ class EncoderDecoder(Architecture):
 
     def first(self, batch: int, source: int, new: int = 1) -> Workload:
         """The encoder on so many tokens, and the first tokens of the decoder."""
-        layers = Layers()
-        encoded = self._encode(layers, batch, source)
-        self._decode(layers, batch, new, 0, source, encoded)
-        elements = batch * (2 * source * self.mels or source) + batch * new
-        cache = batch * self._cache(new, source)
-        return self.finished(layers, batch, elements, cache=cache, tokens=Tokens(source, 0))
+        given = batch * (2 * source * self.mels or source) + batch * new
+        return self._table(_Pass.of(batch, source, new, 0), given, Tokens(source, 0), encodes=True)
 
     def step(self, batch: int, new: int, past: int) -> Workload:
         """New tokens of the decoder after others, with the keys and values of all that the encoder reads."""
         if past + new > self.context:
             raise WorkloadError(f"{self.name}: want at most {self.context} tokens, its context; found {past + new}")
+        return self._table(_Pass.of(batch, self.source, new, past), batch * new, Tokens(new, past), encodes=False)
+
+    def _table(self, run: "_Pass", given: int, tokens: Tokens, *, encodes: bool) -> Workload:
+        cache = run.batch * self._cache(run.keys, run.source)
+        found = None
+        if min(run) > 0 and type(run.batch) is int:
+            found = _family(self, encodes, run.new == 1).table(run.batch, [0], [run], given, cache, tokens=tokens)
+        return self._made(run, given, cache, tokens, encodes=encodes) if found is None else found
+
+    def _made(self, run: "_Pass", given: int, cache: int, tokens: Tokens, *, encodes: bool) -> Workload:
+        layers = self._rows(run, encodes=encodes, one=run.new == 1)
+        return self.finished(layers, run.batch, given, cache=cache, tokens=tokens)
+
+    def _rows(self, run: "_Pass", *, encodes: bool, one: bool) -> Layers:
         layers = Layers()
-        self._decode(layers, batch, new, past, self.source, None)
-        cache = batch * self._cache(past + new, self.source)
-        return self.finished(layers, batch, batch * new, cache=cache, tokens=Tokens(new, past))
+        encoded = self._encode(layers, run) if encodes else None
+        self._decode(layers, run, encoded, "attention" if one else "causal_attention")
+        return layers
 
     def _cache(self, kept: int, source: int) -> int:
         """Keys and values of a sample: of tokens that were written, and of those that the encoder read."""
@@ -77,9 +110,7 @@ class EncoderDecoder(Architecture):
 
     def layers(self) -> Layers:
         """Encoder and decoder."""
-        layers = Layers()
-        self._decode(layers, 1, 1, 0, self.source, self._encode(layers, 1, self.source))
-        return layers
+        return self._rows(_Pass.of(1, self.source, 1, 0), encodes=True, one=True)
 
     @property
     def embedding_parameters(self) -> int:
@@ -101,11 +132,11 @@ class EncoderDecoder(Architecture):
 
     # ---- Encoder
 
-    def _encode(self, layers: Layers, batch: int, source: int) -> int:
-        layers.prefix = "encoder_"
-        rows, count = batch * source, self.encoder_layers
+    def _encode(self, layers: Layers, run: "_Pass") -> int:
+        layers.prefix, source = "encoder_", run.source
+        rows, count = run.batch * source, self.encoder_layers
         last = (
-            self._heard(layers, batch, source)
+            self._heard(layers, run.batch, source)
             if self.mels
             else self._read(layers, INPUT, rows, vocabulary=self.vocabulary)
         )
@@ -113,7 +144,8 @@ class EncoderDecoder(Architecture):
             added = (rows * self.hidden, source * self.hidden, rows * self.hidden)
             kept = self.source * self.hidden
             last = layers.add("positions_add", "add", [last], added, other_ops=added[0], parameters=kept)
-        attended = self._self_attention(layers, last, batch, source, 0, count, causal=False)
+        encoder = run._replace(new=source, keys=run.heard, seen=run.heard)
+        attended = self._self_attention(layers, last, encoder, count, "attention", cached=False)
         last = self._feed_forward(layers, attended, rows, count)
         last = layers.norm("norm", self.norm, last, rows=rows, width=self.hidden)
         layers.prefix = ""
@@ -132,9 +164,9 @@ class EncoderDecoder(Architecture):
 
     # ---- Decoder
 
-    def _decode(self, layers: Layers, batch: int, new: int, past: int, source: int, encoded: int | None) -> None:
+    def _decode(self, layers: Layers, run: "_Pass", encoded: int | None, kind: str) -> None:
         """Without what was encoded, its keys and values are in the cache."""
-        rows, hidden = batch * new, self.hidden
+        new, rows, hidden = run.new, run.batch * run.new, self.hidden
         # the table of a text is that of the encoder
         last = self._read(
             layers, INPUT, rows, vocabulary=0 if encoded is not None and not self.mels else self.vocabulary
@@ -144,15 +176,14 @@ class EncoderDecoder(Architecture):
             last = layers.add(
                 "positions_add", "add", [last], added, other_ops=added[0], parameters=self.context * hidden
             )
-        last = self._self_attention(layers, last, batch, new, past, self.decoder_layers, causal=True)
-        last = self._cross_attention(layers, last, batch, new, source, encoded)
+        last = self._self_attention(layers, last, run, self.decoder_layers, kind, cached=True)
+        last = self._cross_attention(layers, last, run, encoded)
         last = self._feed_forward(layers, last, rows, self.decoder_layers)
         last = layers.norm("norm", self.norm, last, rows=rows, width=hidden)
-        layers.head(last, rows=batch, n=self.vocabulary, k=hidden, tied=self.tied)
+        layers.head(last, rows=run.batch, n=self.vocabulary, k=hidden, tied=self.tied)
 
-    def _cross_attention(
-        self, layers: Layers, read: int, batch: int, new: int, source: int, encoded: int | None
-    ) -> int:
+    def _cross_attention(self, layers: Layers, read: int, run: "_Pass", encoded: int | None) -> int:
+        batch, source, new = run.batch, run.source, run.new
         rows, hidden, width, count = batch * new, self.hidden, self._width, self.decoder_layers
         normed = layers.norm("cross_norm", self.norm, read, rows=rows, width=hidden, layers=count)
         asked = layers.linear(
@@ -179,9 +210,8 @@ class EncoderDecoder(Architecture):
 
     # ---- What both have
 
-    def _self_attention(
-        self, layers: Layers, read: int, batch: int, new: int, past: int, count: int, *, causal: bool
-    ) -> int:
+    def _self_attention(self, layers: Layers, read: int, run: "_Pass", count: int, kind: str, *, cached: bool) -> int:
+        batch, new, keys = run.batch, run.new, run.keys
         rows, hidden, width = batch * new, self.hidden, self._width
         normed = layers.norm("attention_norm", self.norm, read, rows=rows, width=hidden, layers=count)
         qkv = layers.linear(
@@ -193,15 +223,15 @@ class EncoderDecoder(Architecture):
             layers=count,
             bias=2 * self._other_biases + self._key_biases,
         )
-        if causal:
+        if cached:
             layers.cached("cache", qkv, rows * 2 * width, count)
-        heads, keys = batch * self.heads, past + new
+        heads = batch * self.heads
         # a constant that is made once of its table; it is added where others scale the scores
         bias = self.heads * new * keys if self.buckets else 0
         layers.parameters += self.buckets * self.heads
         attended = layers.attention(
-            "attention", [qkv], heads=heads, queries=new, keys=keys, size=self.head_size, layers=count, causal=causal,
-            more=batch * bias, cached=causal,
+            "attention", [qkv], heads=heads, queries=new, keys=keys, size=self.head_size, layers=count, kind=kind,
+            seen=run.seen, more=batch * bias, cached=cached,
         )  # fmt: skip
         return self._added(layers, "attention", attended, read, rows, width, count)
 
@@ -225,3 +255,12 @@ class EncoderDecoder(Architecture):
         active = layers.add("activation", kind, [up], elements, count, other_ops=ops * rows * inner)
         down = layers.linear("down", active, rows=rows, n=hidden, k=inner, layers=count, bias=hidden * biased)
         return layers.each("feed_forward_add", "add", [read, down], rows * hidden, 1, count)
+
+
+@lru_cache(maxsize=32)
+def _family(net: EncoderDecoder, encodes: bool, one: bool) -> Family:
+    """The tables of a network that writes one token, or several, after what it encodes or with that in its cache."""
+    run = _Pass.of(1, net.source, 1 if one else 2, 0)
+    member = net._made(run, 1, 0, Tokens(1, 0), encodes=encodes)
+    rows = net._rows(_Pass(*symbols(len(run))), encodes=encodes, one=one)
+    return Family(member, polynomials(rows.ops, rows.roles, len(run)), (0,) * len(rows.ops))

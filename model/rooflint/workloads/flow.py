@@ -63,7 +63,8 @@ class RoleColumns(NamedTuple):
     @classmethod
     def of(cls, rows: Sequence[Role]) -> "RoleColumns":
         """Those of some rows."""
-        each = [(*one.weights[1:], one.cache_in, one.cache_out) for one in rows]
+        # a row has more elements than its role, and one with so many is refused
+        each = [[min(count, 2**62) for count in (*one.weights[1:], one.cache_in, one.cache_out)] for one in rows]
         parts = np.array([one.weights.part or "" for one in rows], dtype=np.str_)
         return cls(parts, *np.array(each, dtype=np.int64).reshape(-1, 4).T)
 

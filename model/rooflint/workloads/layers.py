@@ -144,26 +144,27 @@ class Layers:
         keys: int,
         size: int,
         layers: int = 1,
-        causal: bool = False,
+        kind: str = "attention",
+        seen: int | None = None,
         more: int = 0,
         more_ops: int = 0,
         cached: bool = False,
     ) -> int:
-        """Heads of all samples, each so many queries and keys; of causal ones, the mean that a query sees, rounded up.
+        """Heads of all samples, each so many queries and keys, of which a query sees `seen` on average; all if None.
 
         `more` is what it reads beside queries, keys and values; `more_ops` are those of a score beside its scale.
         `cached` says that keys and values come from a cache.
         """
-        seen = -(-(queries * (keys - queries) + queries * (queries + 1) // 2) // queries) if causal else keys
+        each = keys if seen is None else seen
         count, kept = heads * queries * size, 2 * heads * keys * size
         return self.add(
             name,
-            "causal_attention" if causal and queries > 1 else "attention",
+            kind,
             reads,
             (count + kept + more, 0, count),
             layers,
-            other_ops=heads * queries * seen * (1 + SOFTMAX_OPS + more_ops),
-            shape=(queries, seen, 2 * size, heads),
+            other_ops=heads * queries * each * (1 + SOFTMAX_OPS + more_ops),
+            shape=(queries, each, 2 * size, heads),
             role=Role(cache_in=kept) if cached else None,
         )
 
