@@ -36,6 +36,8 @@ class Cores(NamedTuple):
     """Of an SM; each issues an instruction a clock. [1]"""
     node_m: float
     """What the process is named after. [m]"""
+    generation: str = ""
+    """Of the architecture, for which libraries build their kernels: `pascal`, `volta`."""
 
 
 class Link(NamedTuple):
@@ -109,7 +111,7 @@ def chip_of(hardware: Hardware, precision: str, launches: LaunchOverheads) -> Ch
         special_functions=special.value,
         asynchronous=threads.value != WARP,
         graph_launch_s=launch.value if launch else None,
-        cores=Cores(*(fact.value for fact in on_cores)) if on_cores else None,
+        cores=Cores(on_cores[0].value, on_cores[1].value, generation_of(hardware)) if on_cores else None,
         link=device_link(hardware),
         facts=tuple(
             dict.fromkeys(
@@ -121,6 +123,11 @@ def chip_of(hardware: Hardware, precision: str, launches: LaunchOverheads) -> Ch
             )
         ),
     )
+
+
+def generation_of(hardware: Hardware) -> str:
+    """`volta` of nvidia/volta-gv100; empty where the architecture is not said."""
+    return (hardware.architecture or "").rpartition("/")[2].partition("-")[0]
 
 
 def device_link(hardware: Hardware) -> Link | None:

@@ -51,6 +51,12 @@ def power_s(shapes: Shapes, chip: Chip, constants: Products) -> Numbers:
     return OPS_PER_MAC * shapes.macs * (energy_j_per_op(chip, constants) / chip.tdp_w)
 
 
+def issued_power_s(k: Numbers, load: Numbers, tile: Tile, chip: Chip, constants: Products) -> Numbers:
+    """The same where CUDA cores compute: an instruction costs as much for what lies beyond the edge of a result. [s]"""
+    issued = k * load * (chip.sms * tile.m * tile.n)
+    return OPS_PER_MAC * issued * (energy_j_per_op(chip, constants) / chip.tdp_w)
+
+
 def overlapped_s(compute_s: Numbers, memory_s: Numbers, constants: Products) -> Numbers:
     """Compute and memory together. [s]"""
     return overlapped(compute_s, memory_s, constants.overlap)
@@ -159,7 +165,10 @@ def _split_s(
     clocks = np.full(len(shapes), np.inf)
     for tile, each in zip(tiles, loads, strict=True):
         there = waves(each * split, chip)
-        np.minimum(clocks, kernel_clocks(shapes.k, there, tile, split, element_bytes, chip, constants), out=clocks)
+        found = kernel_clocks(shapes.k, there, tile, split, element_bytes, chip, constants)
+        if chip.cores:
+            found = np.maximum(found, issued_power_s(shapes.k, each, tile, chip, constants) * chip.clock_hz)
+        np.minimum(clocks, found, out=clocks)
     compute = np.maximum(clocks * chip.clock_s, power_s(shapes, chip, constants))
     found = overlapped_s(compute, memory, constants)
     return found if split == 1 else found + reduction_s(shapes, split, chip, constants)
@@ -254,6 +263,8 @@ def _breakdown(
     arithmetic, feed = clocks_per_k(tile, width, chip, constants)
     kernel = kernel_clocks(shape.k, there, tile, split, width, chip, constants) * chip.clock_s
     power = power_s(shape, chip, constants)
+    if chip.cores:
+        power = issued_power_s(shape.k, load(shape, tile, chip), tile, chip, constants)
     reduction = reduction_s(shape, split, chip, constants) if split > 1 else np.zeros(1)
     return Breakdown(
         tile=tile,

@@ -6,8 +6,9 @@ constants of bf16 products, as the chip in FP8 has its own MAC/clock, apart from
 that libraries have in FP8. docs/method-silicon-ops.md says how well that does.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -21,7 +22,7 @@ from rooflint.kernels.gemm import Breakdown, breakdowns
 from rooflint.kernels.kernel import FITTED_IN, GA100, WITH_FP8, Kernel, Terms, Times, Work, beside
 from rooflint.kernels.shapes import Numbers, Shapes, shapes, touched_bytes, working_set_bytes
 from rooflint.kernels.stream import QUANTISE
-from rooflint.kernels.tile import PATH_BYTES, TILES, Menu, splits
+from rooflint.kernels.tile import PATH_BYTES, TILES, Menu, Tile, splits
 from rooflint.kernels.tile import menu as every_kernel
 
 LOOP = {"arithmetic": "main loop", "feed": "feed", "steps": "step"}
@@ -132,6 +133,29 @@ class Gemm(Kernel):
         return gemm.memory(self.bytes_moved(work), self.working_set_bytes(work), chip, here, work.missed)
 
 
+def both_ways(*sizes: tuple[int, int]) -> tuple[Tile, ...]:
+    """Tiles of those sizes and their transposes."""
+    return tuple(dict.fromkeys(Tile(*side) for m, n in sizes for side in ((m, n), (n, m))))
+
+
+WHOLE = (1,)
+"""Ways to cut k where libraries do not."""
+
+FROM_64 = both_ways((256, 128), (128, 128), (128, 64), (64, 64), (128, 32))
+"""Tiles of batched products in FP32 on an H100, but for the rare ones of 32 × 32 and of 256 × 64."""
+
+BATCHED: Mapping[str, tuple[Tile, ...]] = MappingProxyType(
+    {
+        "pascal": both_ways((128, 64)),
+        "volta": both_ways((64, 64), (128, 32)),
+        "turing": both_ways((128, 64), (64, 64), (128, 32)),
+        "ampere": both_ways((128, 128)),
+        "ada": both_ways((128, 128)),
+    }
+)
+"""By generation: those that the names of cuBLAS' kernels say in NeuSight's tables, as in volta_sgemm_128x64_nn."""
+
+
 @dataclass(frozen=True)
 class CoresGemm(Gemm):
     """A product on CUDA cores, which were measured in FP32 alone."""
@@ -148,6 +172,13 @@ class CoresGemm(Gemm):
     def topic(self) -> str | None:
         """Of published tables."""
         return "fp32"
+
+    def menus(self, sizes: Shapes, chip: Chip) -> Sequence[tuple[NDArray[np.bool_], Menu]]:
+        """Of a batch the few large tiles that libraries have, and k whole; of one product every tile."""
+        assert chip.cores
+        several = sizes.batch > 1
+        large = BATCHED.get(chip.cores.generation, FROM_64)
+        return [(~several, every_kernel(chip)), (several, Menu(large, WHOLE))]
 
     @property
     def caveats(self) -> tuple[str, ...]:
@@ -170,9 +201,6 @@ FEW_ROWS = 64
 
 LARGE = 128 * 128
 """Results of the least tile of theirs for more rows: libraries have fewer kernels in FP8 than in bf16."""
-
-WHOLE = (1,)
-"""Ways to cut k where each block has its scale: none, as a tile adds up what it has scaled."""
 
 
 def constants_in_fp8(constants: Constants, *, result_bytes: float = WIDE_BYTES) -> Products:
@@ -227,7 +255,8 @@ class Fp8Gemm(Gemm):
         """Kernels that libraries have for a number of rows.
 
         By tensor: CUTLASS as vLLM builds it, csrc/quantization/w8a8/cutlass, 128 × 128 or 256 × 128 where rows are not
-        few. By block: DeepGEMM, which compiles the tile that suits a shape, and leaves k whole.
+        few. By block: DeepGEMM, which compiles the tile that suits a shape, and leaves k whole, as a tile adds up what
+        it has scaled.
         """
         if self.scale == "block":
             return [(np.ones(len(sizes), bool), Menu(TILES, WHOLE))]

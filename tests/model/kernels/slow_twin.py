@@ -14,7 +14,6 @@ def slow_latency_s(m, n, k, batch, chip, c, element_bytes, copies):
     miss = 1 / (1 + min(room, 4.0) ** c.l2_sharpness)
     memory = element_bytes * batch * (n * k + m * k + m * n) * (miss / dram + (1 - miss) / l2)
     joules_per_op = c.energy_pj * 1e-12 * (512 / chip.macs_per_clock) ** c.energy_exponent
-    power = 2 * batch * m * n * k * joules_per_op / chip.tdp_w
     best = math.inf
     for a, b in (
         (256, 128),
@@ -43,7 +42,9 @@ def slow_latency_s(m, n, k, batch, chip, c, element_bytes, copies):
                 step = c.step_clocks * element_bytes / c.sync_step_bytes
             main = k / split * max(waves * busy, step)
             clocks = math.hypot(main, waves * store) if chip.asynchronous else main + waves * store
-            compute = max(clocks * clock_s, power)
+            # CUDA cores issue what lies beyond the edge of the result as well
+            rows, columns = (math.ceil(m / a) * a, math.ceil(n / b) * b) if chip.cores else (m, n)
+            compute = max(clocks * clock_s, 2 * batch * rows * columns * k * joules_per_op / chip.tdp_w)
             seconds = (compute**c.overlap + memory**c.overlap) ** (1 / c.overlap)
             if split > 1:
                 seconds += (

@@ -13,8 +13,9 @@ from rooflint.kernels.chip import Chip, Cores, MissingFactError, chip_of
 from rooflint.kernels.constants import constants_file
 from rooflint.kernels.convolution import WinogradConvolution
 from rooflint.kernels.gemm import constants_on, efficiency, energy_pj, issued_share
+from rooflint.kernels.products import FROM_64, CoresGemm
 from rooflint.kernels.shapes import shapes
-from rooflint.kernels.tile import Tile, store_clocks
+from rooflint.kernels.tile import Tile, menu, store_clocks
 
 from .conftest import CHIPS, ON_CORES, products_s
 from .slow_twin import slow_latency_s
@@ -37,7 +38,7 @@ def seconds(sizes, chip):
 def test_a_v100_multiplies_on_64_lanes_of_an_sm():
     chip = ON_CORES["nvidia/v100-pcie-32gb"]
     assert (chip.sms, chip.macs_per_clock, chip.clock_hz, chip.asynchronous) == (80, 64, 1.38e9, False)
-    assert chip.cores == pytest.approx(Cores(schedulers=4, node_m=12e-9))
+    assert chip.cores == Cores(schedulers=4, node_m=pytest.approx(12e-9), generation="volta")
     assert {"units.cuda_core.issue_threads", "warp_schedulers.SM", "process"} < {fact.path for fact in chip.facts}
 
 
@@ -121,3 +122,46 @@ def with_more(chip: Chip, resource: str, factor: float) -> Chip:
 def test_a_finer_process_takes_no_longer(sizes, chip):
     finer = replace(chip, cores=chip.cores._replace(node_m=chip.cores.node_m / 2))
     assert seconds(sizes, finer) <= seconds(sizes, chip) * (1 + ROUNDING)
+
+
+# ---- batches of products
+
+
+def test_a_batch_has_the_tiles_whose_kernels_a_generation_has():
+    a100, v100, h100 = (ON_CORES[f"nvidia/{name}"] for name in ("a100-pcie-40gb", "v100-pcie-32gb", "h100-sxm5-80gb"))
+    for chip, tiles in (
+        (a100, {(128, 128)}),
+        (v100, {(64, 64), (128, 32), (32, 128)}),
+        (h100, {tuple(tile) for tile in FROM_64}),
+    ):
+        single, several = CoresGemm().menus(shapes([64, 64], 64, 64, [1, 2]), chip)
+        assert (single[0].tolist(), several[0].tolist()) == ([True, False], [False, True])
+        assert single[1] == menu(chip)
+        assert {tuple(tile) for tile in several[1].tiles} == tiles
+        assert several[1].splits == (1,)
+
+
+def test_a_narrow_product_in_a_batch_takes_as_long_as_its_tile_is_wide():
+    kernel, chip = CoresGemm(), ON_CORES["nvidia/a100-pcie-40gb"]
+
+    def computed_s(n):
+        return kernel.time(kernel.work(1024, n, 1024, 512), chip, CONSTANTS).compute_s.item()
+
+    assert computed_s(16) == pytest.approx(computed_s(128), rel=1e-3)
+    # eight tiles of 128 rows and two of 128 columns, where there was one
+    assert computed_s(256) == pytest.approx(2 * computed_s(128), rel=0.01)
+
+
+def test_instructions_beyond_the_edge_of_a_result_cost_energy():
+    # 72 W: 100 columns are issued as 128, and power is what limits an L4
+    kernel, chip = CoresGemm(), ON_CORES["nvidia/l4"]
+    narrow, full = (kernel.apart(kernel.work(1024, n, 4096, 64), chip, CONSTANTS)[0] for n in (100, 128))
+    assert (narrow.bound, narrow.tile) == ("power", Tile(128, 128))
+    assert narrow.power_s == pytest.approx(full.power_s)
+
+
+@given(SHAPE, st.integers(2, 64), ANY_CHIP)
+def test_a_batch_and_its_transpose_take_the_same_time(sizes, batch, chip):
+    kernel, (m, n, k) = CoresGemm(), sizes
+    one, other = (kernel.predict(kernel.work(*sides, k, batch), chip, CONSTANTS) for sides in ((m, n), (n, m)))
+    assert one == pytest.approx(other, rel=1e-9)
