@@ -178,7 +178,7 @@ def test_a_comparison_that_fails_does_not_hide_what_the_suite_found(tiny, check,
 
     def run(command, **_):
         if command[2] == "pytest":
-            evidence.parent.mkdir(parents=True)
+            evidence.parent.mkdir(parents=True, exist_ok=True)
             evidence.touch()
         return subprocess.CompletedProcess(command, 1 if command[2] == "pytest" else 2)
 
@@ -364,3 +364,12 @@ def test_a_watch_takes_no_option_that_writes_or_selects(check, arguments, named)
     _, calls, result = check("--watch", *arguments)
     assert str(result.exception) == f"--watch judges all claims and writes nothing; remove {named}"
     assert calls == []
+
+
+def test_git_ignores_what_a_check_leaves_in_the_project_and_a_file_of_the_user_stays(tiny, check):
+    check()
+    ignored = tiny.root / "reports/out/.gitignore"
+    assert ignored.read_text(encoding="utf-8") == "*\n"
+    ignored.write_text("report.html\n", encoding="utf-8")
+    check()
+    assert ignored.read_text(encoding="utf-8") == "report.html\n"

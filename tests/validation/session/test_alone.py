@@ -61,3 +61,12 @@ def test_a_missing_folder_is_refused(alone):
     result = alone.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert "rooflint_specs: want a folder, found nothing at" in result.stderr.str()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [("--changed",), ("--report",)])
+def test_check_checks_them_too(alone, options):
+    found = alone.script("rooflint", "check", *options)
+    assert found.returncode == 0, found.stderr
+    assert SAID in found.stdout
+    assert ("no report: it is about claims" in found.stdout) == (options == ("--report",))

@@ -288,6 +288,19 @@ def test_what_failed_in_the_last_run_is_judged_again_until_it_passes(run, tiny, 
     assert lines[:2] == [f"changed since the last run: {SPEC}", "4 claims failed in the last run"]
 
 
+def test_the_causes_of_what_depends_on_changes_are_tried_on_other_claims(run, tiny, again):
+    # of the breakpoint alone, 102.4 / 204.8 might as well be a rate in MAC; of the bandwidth, too, it is the bus
+    run()
+    line = tiny.edit(SPEC, "bus: [128 bit", "bus: [256 bit")
+    status, lines = again()
+    text = "\n".join(lines)
+    assert status == 1
+    assert text.count("  rerun ") == 1
+    assert f"{SPEC}:{line}" in text
+    assert "write 128 bit (fixes at least 2 failures of all claims, breaks nothing)" in " ".join(text.split())
+    assert "also fails: golden/x1.yaml" in text
+
+
 def test_a_run_that_failed_otherwise_than_by_a_claim_is_no_base(run, tiny, again):
     tiny.write("specs/hardware/acme/x2.yaml", tiny.read(SPEC))  # a device without a claim
     run()

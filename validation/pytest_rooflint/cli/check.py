@@ -3,13 +3,14 @@
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from pytest_rooflint.suite.store import EVIDENCE as MARK
-from pytest_rooflint.suite.store import FOLDER
+from pytest_rooflint.suite.store import FOLDER, hide
 from rooflint.base import git
 from rooflint.base.errors import RooflintError
 from rooflint.base.files import is_replaceable
@@ -94,7 +95,10 @@ def check(
         if (status := _changed(golden, specs)) is not None:
             raise typer.Exit(status)
     home = project_root()
-    evidence = evidence or home / EVIDENCE
+    if evidence is None:
+        evidence = home / EVIDENCE
+        with suppress(OSError):  # the run says what cannot be written
+            hide(evidence.parent)
     folders = [f"golden={folder}" for folder in golden or ()] + [f"specs={folder}" for folder in specs or ()]
     is_brief = not any(one.startswith(("-v", "--verbose")) for one in context.args)
     arguments = _arguments(is_brief=is_brief, is_compared=bool(against))
@@ -118,6 +122,8 @@ def check(
     if (report or sarif or code_quality) and evidence.is_file():
         rendered = _rendered(evidence, {"--sarif": sarif, "--code-quality": code_quality})
         status = status or rendered
+    elif report and not status:
+        typer.echo("no report: it is about claims, and no golden folder is configured")
     raise typer.Exit(status)
 
 
@@ -184,6 +190,8 @@ def _watch(golden: list[Path] | None, specs: list[Path] | None) -> int:
 def _changed(golden: list[Path] | None, specs: list[Path] | None) -> int | None:
     from pytest_rooflint.session.first import judge_changed  # noqa: PLC0415  # as above
 
+    if not (golden or configured("rooflint_golden")) and (specs or configured("rooflint_specs")):
+        return None  # specs alone are checked at once
     return judge_changed(golden, specs, project_root() / FOLDER, lambda text: typer.echo(sanitized(text)))
 
 

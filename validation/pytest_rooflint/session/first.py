@@ -20,11 +20,12 @@ from pydantic import TypeAdapter, ValidationError
 from pytest_rooflint.golden.kinds import Claim, Context
 from pytest_rooflint.suite import store
 from pytest_rooflint.suite.dependencies import Changed, Dependencies, noted
-from pytest_rooflint.suite.judge import caught, judge
+from pytest_rooflint.suite.judge import Trial, caught, judge
 from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Verdict, in_blocks, tally
 from rooflint.base.errors import InputError, RooflintError, shown
 from rooflint.base.text import counted, some
+from rooflint.diagnosis.causes import Cause
 from rooflint.hardware.registry import PACKAGED, Registry
 
 FILE = "check.json"
@@ -32,6 +33,8 @@ LIMIT_S = 0.7
 """CPU time that the claims which are judged first may take together; slower ones follow with the rest. [s]"""
 ALONE_S = 1.5
 """The same where nothing follows. [s]"""
+SEARCH_S = 1.5
+"""CPU time after which no further search for causes is begun. [s]"""
 QUICK_S = 0.01
 """CPU time of a claim that counts as quick. [s]"""
 MOST = 10
@@ -197,7 +200,8 @@ class First:
         verdicts = sorted(
             self._judged(wanted, started_in, excuses, limit_s), key=lambda one: (one.claim.file, one.claim.line)
         )
-        return Judged(changed, problems, verdicts, len(wanted) - len(verdicts), len(failed))
+        left = len(wanted) - len(verdicts)
+        return Judged(changed, problems, [*self._explained(verdicts, started_in, excuses)], left, len(failed))
 
     def _wanted(self, changed: set[str]) -> tuple[list[str], dict[tuple[str, str], float]]:
         """Problems of changed golden files; (file, id) of claims that depend on changes, with the time of each. [s]"""
@@ -230,6 +234,24 @@ class First:
                     claims = (one for one in self.suite.read(files[name]).claims if one.id == claim_id)
                     yield from (self._verdict(claim, started_in, excuses) for claim in claims)
 
+    def _explained(self, verdicts: Sequence[Verdict], started_in: Path, excuses: bool) -> Iterator[Verdict]:
+        """The verdicts, those on failing claims with causes that were tried on others; laws are not.
+
+        A claim that a tried repair fixes has that cause.
+        """
+        trial, known = Trial(self.suite, excuses=excuses), dict[str, tuple[Cause, ...]]()
+        until = time.process_time() + SEARCH_S
+        for one in verdicts:
+            if one.nodeid in known:
+                yield replace(one, causes=known[one.nodeid])
+            elif one.outcome != "fail" or time.process_time() > until:
+                yield one
+            else:
+                found = self._verdict(one.claim, started_in, excuses, trial)
+                best = [cause for cause in found.causes[:1] if not cause.breaks]
+                known |= {name: found.causes for cause in best for name in trial.fixed(cause)}
+                yield found
+
     def _names(self, changed: set[str]) -> Iterator[str]:
         """Devices and architectures whose files changed or are gone; no others where a file name is not an id."""
         registry = self.suite.registry
@@ -243,10 +265,10 @@ class First:
             for section, files in (("device", devices), ("architecture", registry.architecture_files)):
                 yield from (f"{section} {name}" for name, file in files.items() if _anywhere(shown(file)) in changed)
 
-    def _verdict(self, claim: Claim, started_in: Path, excuses: bool) -> Verdict:
+    def _verdict(self, claim: Claim, started_in: Path, excuses: bool, trial: Trial | None = None) -> Verdict:
         nodeid = f"{shown(claim.file)}::{claim.id}"
-        verdict = caught(claim, nodeid, lambda: judge(claim, nodeid, self.suite, excuses=excuses))
-        return replace(verdict, options=self.suite.options, started_in=started_in)
+        verdict = caught(claim, nodeid, lambda: judge(claim, nodeid, self.suite, excuses=excuses, trial=trial))
+        return replace(verdict, options=self.suite.options, started_in=started_in, is_part=True)
 
     def keep(self, *, is_red: bool) -> None:
         """Keep it for the next run. Raises OSError."""

@@ -23,7 +23,7 @@ from pytest_rooflint.suite.judge import Trial, brief, caught, judge
 from pytest_rooflint.suite.store import READ
 from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Verdict, in_blocks, tally
-from rooflint.base.errors import InputError, Problem, RooflintError, extra, shown
+from rooflint.base.errors import InputError, Problem, RooflintError, extra, shown, shown_short
 from rooflint.base.text import counted, some
 from rooflint.hardware.registry import Registry
 
@@ -307,7 +307,7 @@ def watch(suite: Suite, say: Callable[[str], None]) -> int:
     folders = [root for root in (*suite.golden_roots, *suite.registry.roots) if root.is_dir()]
     with suppress(KeyboardInterrupt):
         watching.start()
-        say(f"watching {', '.join(map(shown, folders))}; Ctrl-C ends")
+        say(f"watching {', '.join(map(shown_short, folders))}; Ctrl-C ends")
         for events in watchfiles.watch(*folders, rust_timeout=POLL_MS, yield_on_timeout=True):
             watching.look([Path(file) for _, file in events])
     return 0 if watching.ok else 1

@@ -24,10 +24,15 @@ def digests(roots: Iterable[Path]) -> Mapping[str, str]:
     return found
 
 
+def hide(folder: Path) -> None:
+    """Make git ignore a folder, unless it has a .gitignore. Raises OSError."""
+    if not (ignored := folder / ".gitignore").exists():
+        write_atomically(ignored, "*\n")
+
+
 def keep(file: Path, text: str, folder: Path | None = None) -> None:
     """Write a file into a folder that git ignores, by default the file's own. Raises OSError."""
-    if not (ignored := (folder or file.parent) / ".gitignore").exists():
-        write_atomically(ignored, "*\n")
+    hide(folder or file.parent)
     write_atomically(file, text)
 
 
