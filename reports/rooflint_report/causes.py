@@ -133,15 +133,14 @@ class Culprit:
         return f"{self.cause.path} at {self.cause.at}" if self.cause.at else self.cause.path
 
     @property
-    def fails(self) -> str:
-        """What fails because of it, and the likely reason."""
-        likely = f" Likely: {self.words}." if self.words else ""
-        return f"{fail_text(len(self.cause.claims))} because of it.{likely}"
+    def fails(self) -> tuple[str, str]:
+        """What fails because of it, and the likely reason, which may be empty."""
+        return f"{fail_text(len(self.cause.claims))} because of it.", f" Likely: {self.words}." if self.words else ""
 
     @property
     def consequence(self) -> str:
         """What fails because of it, the likely reason, and what reverting it does."""
-        return f"{self.fails} Reverting it alone: {effect(self.cause)}{_broken(self.cause)}."
+        return f"{''.join(self.fails)} Reverting it alone: {effect(self.cause)}{_broken(self.cause)}."
 
     @property
     def text(self) -> str:

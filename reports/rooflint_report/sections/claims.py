@@ -1,10 +1,12 @@
 """Claims: one table of all, which the page's script draws, searches, filters and sorts."""
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from rooflint.base.text import some
 from rooflint_report.sections.section import WORST_FIRST, Page, claimed, ratio_text, tally
 from rooflint_report.verdicts import Cause, Verdict
 
@@ -14,6 +16,14 @@ FLAGS: Mapping[str, Callable[[Verdict], bool]] = {
     "replay": lambda v: v.replay,
 }
 """What a claim can be beside its outcome."""
+
+ENERGIES = {"energy_per", "energies", "idle_share", "launch_overhead"}
+"""Kinds that begin with what they are of: a node, a memory, or a kind of device."""
+
+LAWS = {"monotone", "tops_per_w"}
+"""Kinds that are about every device."""
+
+_COMPARED = re.compile(r" <=? | / | \+ ")
 
 
 @dataclass(frozen=True)
@@ -56,12 +66,12 @@ def _row(verdict: Verdict, page: Page, card: str, failing: Verdict | None) -> di
     expected, obtained, tolerance = verdict.expected, verdict.obtained, verdict.tolerance
     source = expected.source if expected else None
     display = expected.display if expected else ""
-    hosting = page.evidence.run.hosting
+    hosting, about = page.evidence.run.hosting, _about(verdict, page)
     return {
         "outcome": verdict.outcome,
         "claim": claimed(verdict),
-        "device": verdict.hardware or verdict.architecture or "",
-        "sheet": page.devices.get(verdict.hardware or "", ""),
+        "device": some(about),
+        "sheet": page.devices.get(about[0], "") if len(about) == 1 else "",
         "card": card,
         "kind": verdict.kind,
         "precision": verdict.precision or "",
@@ -87,6 +97,19 @@ def _row(verdict: Verdict, page: Page, card: str, failing: Verdict | None) -> di
         "blob": (hosting.blob(verdict.file, verdict.line) or "") if hosting else "",
         "rerun": verdict.rerun.removeprefix("pytest ").removeprefix(verdict.file),
     }
+
+
+def _about(verdict: Verdict, page: Page) -> list[str]:
+    """Its device or architecture; else the devices that it compares, or the nodes, memories and kinds of an energy."""
+    if own := verdict.hardware or verdict.architecture:
+        return [own]
+    if verdict.kind in LAWS:
+        return ["every device"]
+    parts = (part.split() for part in _COMPARED.split(verdict.subject))
+    if verdict.kind in ENERGIES:
+        return list(dict.fromkeys(words[0] for words in parts if words))
+    named = (word.partition("@")[0] for words in parts for word in words)
+    return list(dict.fromkeys(word for word in named if word in page.devices))
 
 
 def _accused(failing: Verdict | None) -> list[Cause]:
