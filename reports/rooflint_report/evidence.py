@@ -231,6 +231,38 @@ class Device(Record):
     undisclosed: list[Undisclosed]
 
 
+class SystemBandwidth(Record):
+    """A bandwidth that follows from the links of a system's devices, or from its network cards; both directions."""
+
+    name: str
+    """`nvlink, per device`, `nvlink bisection`."""
+    value: float
+    """[B/s]"""
+    display: str
+    formula: str
+    factors: list[Factor]
+    published: list[Published]
+
+
+class System(Record):
+    """Devices of one kind, how they are joined, and the bandwidths that follow."""
+
+    id: str
+    name: str
+    device: str
+    count: int
+    """Devices."""
+    topology: str
+    link: str
+    """Which links of the device join it to the others."""
+    notes: str | None
+    file: str
+    sources: dict[str, Document]
+    """Documents by their short keys."""
+    bandwidths: list[SystemBandwidth]
+    facts: list[Fact]
+
+
 class Cell(Record):
     """Claims of one kind on one precision of one device."""
 
@@ -349,6 +381,7 @@ class Evidence(Record):
     """Repairs that were tried, best first."""
     verdicts: list[Verdict]
     devices: list[Device]
+    systems: list[System] = Field(default_factory=list)
     coverage: list[Cell]
     replays: list[Replay]
     underived: list[Underived] = Field(default_factory=list)

@@ -13,6 +13,7 @@ from rooflint_report.sections import (
     power,
     silicon,
     slack,
+    systems,
     unsettled,
 )
 from rooflint_report.sections.section import Section
@@ -23,6 +24,7 @@ SECTIONS: tuple[Section, ...] = (
     Section("unsettled", "Open", unsettled.view),
     Section("claims", "Claims", claims.view),
     Section("devices", "Devices", devices.view),
+    Section("systems", "Systems", systems.view),
     Section("coverage", "Coverage", coverage.view),
     Section("mutation", "Mutation", mutation.view),
     Section("slack", "Slack", slack.view),

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from rooflint.base.log_axis import LogAxis, drawable
 from rooflint_report import log_chart
 from rooflint_report.differences import Roof, Watched
-from rooflint_report.evidence import Device, Document, Evidence, Fact, Factor, Peak, Published
+from rooflint_report.evidence import Device, Document, Evidence, Fact, Factor, Peak, Published, System
 from rooflint_report.log_chart import Drawing, Mark
 from rooflint_report.sections.coverage import blind_spots
 from rooflint_report.sections.section import MARKS, Page, claimed, tally
@@ -108,7 +108,7 @@ class Entry:
 class Register:
     """Keys of the spec's own sources, then c1, c2, … for documents that only claims cite."""
 
-    def __init__(self, device: Device, verdicts: list[Verdict]) -> None:
+    def __init__(self, device: Device | System, verdicts: list[Verdict]) -> None:
         self.entries: dict[str, Entry] = {}
         self._by_document: dict[str, Entry] = {}
         for key, document in device.sources.items():
@@ -137,7 +137,7 @@ class Register:
         return f"c{number}"
 
 
-def _claimed(device: Device, verdicts: list[Verdict]) -> list[Document]:
+def _claimed(device: Device | System, verdicts: list[Verdict]) -> list[Document]:
     """Documents that claims on the device cite, in the order of the claims."""
     cited = [(p.document, p.grade) for p in _published(device)]
     sources = [v.expected.source for v in verdicts if v.expected]
@@ -146,6 +146,14 @@ def _claimed(device: Device, verdicts: list[Verdict]) -> list[Document]:
 
 
 # ---- One sheet per device: its evidence, arranged for reading
+
+
+def place(file: str | None, line: int | str | None, own: str) -> str:
+    """`:14` in the own spec, `hopper-gh100:23` in another file."""
+    if not file:
+        return ""
+    stem = "" if file == own else PurePosixPath(file).stem
+    return f"{stem}:{line}" if line else stem
 
 
 @dataclass(frozen=True)
@@ -172,10 +180,7 @@ class Sheet:
 
     def place(self, file: str | None, line: int | str | None) -> str:
         """`:14` in the device's own spec, `hopper-gh100:23` in another file."""
-        if not file:
-            return ""
-        stem = "" if file == self.device.file else PurePosixPath(file).stem
-        return f"{stem}:{line}" if line else stem
+        return place(file, line, self.device.file)
 
     def other_files(self) -> list[str]:
         """Files beside its own that its facts come from."""
@@ -248,7 +253,7 @@ def _sheet(device: Device, verdicts: list[Verdict], anchor: str, evidence: Evide
         ladders=ladders(device.peaks),
         tally=counts,
         facts=rows(device.facts),
-        others=_others(device, verdicts),
+        others=others(device, verdicts),
         golden=list(dict.fromkeys(v.file for v in verdicts)),
         blind=blind,
         uncorroborated=sum(v.outcome == "pass" and not v.corroborated for v in verdicts),
@@ -257,14 +262,16 @@ def _sheet(device: Device, verdicts: list[Verdict], anchor: str, evidence: Evide
     )
 
 
-def _others(device: Device, verdicts: list[Verdict]) -> list[Verdict]:
-    """Claims that do not already stand beside a peak or a memory."""
+def others(device: Device | System, verdicts: list[Verdict]) -> list[Verdict]:
+    """Claims that do not already stand beside a derived figure."""
     shown = {(p.file, p.line) for p in _published(device)}
     return [v for v in verdicts if (v.file, v.line) not in shown]
 
 
-def _published(device: Device) -> list[Published]:
-    """Figures that stand beside a peak or a memory."""
+def _published(device: Device | System) -> list[Published]:
+    """Figures that stand beside a peak, a memory or a bandwidth."""
+    if isinstance(device, System):
+        return [figure for one in device.bandwidths for figure in one.published]
     figures = [*(peak.published for peak in device.peaks), *(memory.published for memory in device.memories)]
     return [figure for several in figures for figure in several]
 

@@ -45,7 +45,7 @@ class Page:
     fails: list[tuple[str, Verdict]] = field(default_factory=list)
     """Failing claims with their anchors, farthest first."""
     devices: Mapping[str, str] = field(default_factory=dict)
-    """Anchor of each device."""
+    """Anchor of each device and system."""
 
     @classmethod
     def of(cls, evidence: Evidence) -> "Page":
@@ -53,11 +53,12 @@ class Page:
         anchors = Anchors()
         found = (_changed_first(one, evidence) for one in evidence.verdicts if one.outcome == "fail")
         fails = worst_first(found)
+        ids = [*(one.id for one in evidence.devices), *(one.id for one in evidence.systems)]
         return cls(
             evidence,
             anchors,
             [(anchors.new("fail", verdict.nodeid), verdict) for verdict in fails],
-            {device.id: anchors.new("device", device.id) for device in evidence.devices},
+            {name: anchors.new("device", name) for name in ids},
         )
 
 

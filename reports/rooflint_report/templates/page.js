@@ -18,7 +18,7 @@
     const find = document.getElementById("find");
     const show = document.getElementById("show");
     const found = document.getElementById("found");
-    const devices = all("details.device");
+    const devices = all("#devices details.device");
     let parts = null;
     document.addEventListener("toggle", async (event) => {
       const { part } = event.target.dataset;

@@ -2,12 +2,14 @@
 
 import pytest
 
-from pytest_rooflint.evidence.devices import device, limit, power
+from pytest_rooflint.evidence.devices import device, limit, power, system
 from pytest_rooflint.evidence.verdicts import record
 from rooflint.answers.tdp_registry import answer
 from rooflint.coefficients.library import Coefficients
 from rooflint.energy.model import Energies
 from rooflint.energy.power import survey
+from rooflint.hardware.names import system_of
+from rooflint.hardware.registry import Registry
 
 
 def power_of(repository):
@@ -200,3 +202,21 @@ def test_a_limit_says_which_fact_it_is(small):
     registry = small.suite().registry
     checked = survey(registry.get("acme/x1"), Energies(Coefficients(registry)))[0]
     assert limit(checked).model_dump() == {"path": "tdp", "value": 15.0, "display": "15 W"}
+
+
+@pytest.fixture
+def hgx(claims):
+    registry = Registry()
+    (verdict,) = claims("link: nvlink, per: device, expect: 900 GB/s", head="hardware: nvidia/hgx-h100\n")
+    return system_of(registry, registry.get("nvidia/hgx-h100")), [record(verdict, 0.1)]
+
+
+def test_a_system_has_each_bandwidth_that_can_be_claimed_and_the_claims_on_it(hgx):
+    found = system(*hgx)
+    assert (found.device, found.count, found.topology, found.link) == ("nvidia/h100-sxm5-80gb", 8, "switch", "nvlink")
+    shown = {one.name: one for one in found.bandwidths}
+    # 18 links × 25 GB/s × 2 directions; half of eight of them
+    assert (shown["nvlink, per device"].display, shown["nvlink bisection"].display) == ("900 GB/s", "3.6 TB/s")
+    assert [one.outcome for one in shown["nvlink, per device"].published] == ["pass"]
+    assert [one.published for one in shown.values() if one.name != "nvlink, per device"] == [[]] * (len(shown) - 1)
+    assert all(one.source in found.sources for row in found.bandwidths for one in row.factors if one.source)

@@ -12,7 +12,7 @@ from sys import intern
 from types import MappingProxyType
 from typing import Any
 
-from pytest_rooflint.evidence.devices import device, power
+from pytest_rooflint.evidence.devices import device, power, system
 from pytest_rooflint.evidence.recordings import measured
 from pytest_rooflint.evidence.replays import replays, underived
 from pytest_rooflint.evidence.silicon import KIND, silicon
@@ -119,6 +119,7 @@ def build(
         places=places(kept, fixed),
         verdicts=Each(len(briefs), lambda number: verdicts[briefs[number].position]),
         devices=Each(len(hardware), shown),
+        systems=[system(one, [verdicts[position] for position in claims[one.id]]) for one in suite.reported_systems()],
         coverage=list(_coverage(briefs)),
         replays=[replay for one in suite.goldens() if one.spec.given for replay in replays(one, suite, kept)],
         underived=[figure for one in suite.goldens() for figure in underived(one)],

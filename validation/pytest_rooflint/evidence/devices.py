@@ -13,6 +13,7 @@ from rooflint.energy.model import Energies
 from rooflint.energy.power import PowerCheck, UnknownPower, survey
 from rooflint.hardware.device import ComputeUnit, Hardware, Memory
 from rooflint.hardware.registry import Registry
+from rooflint.hardware.system import System
 from rooflint_report import evidence, findings
 from rooflint_report.verdicts import Verdict
 
@@ -58,6 +59,39 @@ def device(hardware: Hardware, verdicts: Sequence[Verdict]) -> evidence.Device:
         operating_points=points,
         undisclosed=[evidence.Undisclosed(path=path, reason=reason) for path, reason in hardware.undisclosed.items()],
     )
+
+
+def system(found: System, verdicts: Sequence[Verdict]) -> evidence.System:
+    """The system with the verdicts on it."""
+    keys, hardware = _Keys(), found.hardware
+    bandwidths = [
+        evidence.SystemBandwidth(
+            name=name,
+            value=ladder.result,
+            display=format_quantity(ladder.result, BYTES_PER_S),
+            formula=ladder.formula,
+            factors=_factors(ladder, keys),
+            published=[_published(one) for one in verdicts if one.kind == "link" and _bandwidth_of(one) == name],
+        )
+        for name, ladder in found.bandwidths().items()
+    ]
+    shown_already = {factor.path for one in bandwidths for factor in one.factors}
+    return evidence.System.from_object(
+        hardware,
+        device=found.device.id,
+        count=found.count,
+        topology=found.joined.topology,
+        link=found.joined.link,
+        file=shown(hardware.file),
+        sources=keys.documents,
+        bandwidths=bandwidths,
+        facts=[_fact(fact, keys) for path, fact in hardware.facts.items() if path not in shown_already],
+    )
+
+
+def _bandwidth_of(one: Verdict) -> str:
+    """What a claim on a link says: `nvlink one-way, per device`."""
+    return f"{one.subject}, per {one.per}" if one.per else one.subject
 
 
 def _display(hardware: Hardware, path: str) -> str | None:

@@ -14,7 +14,9 @@ from rooflint.base.files import read_text
 from rooflint.base.parsed import Parsed
 from rooflint.base.project import configured, golden_folders
 from rooflint.hardware.device import Hardware
+from rooflint.hardware.names import system_of
 from rooflint.hardware.registry import Registry
+from rooflint.hardware.system import System
 from rooflint_calibration.package import PUBLISHED
 
 if TYPE_CHECKING:
@@ -194,6 +196,14 @@ class Suite:
         named = {claim.hardware for claim in self.claims() if claim.hardware}
         found = self._read_of(sorted({*self.devices(), *named}))
         yield from (hardware for hardware in found if not hardware.joined)
+
+    def reported_systems(self) -> Iterator[System]:
+        """The same of systems."""
+        named = {claim.hardware for claim in self.claims() if claim.hardware}
+        for hardware in self._read_of(sorted({*self.systems(), *named})):
+            if hardware.joined:
+                with suppress(RooflintError):
+                    yield system_of(self.registry, hardware)
 
     def _read_of(self, devices: Iterable[str]) -> Iterator[Hardware]:
         for device in devices:
