@@ -9,7 +9,7 @@ from rooflint.api.generation import places_of
 from rooflint.api.predictions import DEFAULT_LAUNCH, DEFAULT_PRECISION, context, setting
 from rooflint.base.errors import RooflintError
 from rooflint.hardware.device import Hardware
-from rooflint.hardware.names import select_device
+from rooflint.hardware.names import select_device, system_named
 from rooflint.hardware.registry import Registry
 from rooflint.output.answer import Answer
 from rooflint.prediction import training
@@ -97,9 +97,10 @@ def train(
 def _place(known: Registry, on: "str | Hardware", at: str, how: Parallelism) -> Place:
     """Raises RooflintError for several devices where one is to be named."""
     if how.devices == 1:
+        if isinstance(on, str) and (system := system_named(known, on)):
+            raise RooflintError(f"'{on}' is {system.count} devices; want --tp or --dp beside it, or {system.device.id}")
         return Place(on if isinstance(on, Hardware) else select_device(known, on, at))
-    found = places_of(known, [on], at, how, shared=True)
-    first, *others = found
+    first, *others = places_of(known, [on], at, how, shared=True)
     if others:
         raise RooflintError(f"--train: want one device or system, found '{on}'")
     return first

@@ -48,8 +48,9 @@ class Place:
             return
         if self.how.of_stage > self.system.count:
             option = "--ep" if self.how.ep > self.how.tp else "--tp"
+            several = "--pp takes several systems, and so does --dp of training"
             most = f"the {self.system.count} devices of {self.system.id}"
-            raise RooflintError(f"{option}: want at most {most}, found {self.how.of_stage}; --pp takes several systems")
+            raise RooflintError(f"{option}: want at most {most}, found {self.how.of_stage}; {several}")
         if self.boxes > 1:
             self.system.outside()  # raises where there are no cards
 

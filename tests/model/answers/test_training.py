@@ -103,6 +103,15 @@ def test_one_system_trains():
         rl.train("llama-3.1-8b", "hgx-h100,hgx-h200", tp=8)
     with pytest.raises(RooflintError, match="want a system of such devices, found none"):
         rl.train("llama-3.1-8b", "t4", tp=2)
+    with pytest.raises(
+        RooflintError, match="'hgx-h100' is 8 devices; want --tp or --dp beside it, or nvidia/h100-sxm5"
+    ):
+        rl.train("llama-3.1-8b", "hgx-h100")
+    with pytest.raises(
+        RooflintError,
+        match="want at most the 8 devices of nvidia/hgx-h100, found 16; --pp takes several systems, and so does --dp",
+    ):
+        rl.train("llama-3.1-8b", "hgx-h100", tp=16, dp=2)
 
 
 def test_the_function_prints_what_the_command_prints():
