@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import pytest
 
 from pytest_rooflint.claims.laws import BATCHES, MOST, display_of_devices, matching_devices, shown_lines, wrong_devices
-from pytest_rooflint.claims.roofline_laws import LAWS
 from pytest_rooflint.suite import world
 from pytest_rooflint.suite.judge import brief
+from pytest_rooflint.suite.roofline_laws import LAWS
 from rooflint.base.errors import InputError
 from rooflint.hardware.registry import PACKAGED
 from rooflint.roofline import Estimate

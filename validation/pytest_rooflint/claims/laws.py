@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
-from pytest_rooflint.claims.roofline_laws import LAWS, Law, Setting
 from pytest_rooflint.golden.kinds import (
     STORAGE,
     WORKLOAD,
@@ -21,6 +20,7 @@ from pytest_rooflint.golden.kinds import (
     check_precisions,
     slug,
 )
+from pytest_rooflint.suite.roofline_laws import LAWS, Law, Setting
 from rooflint.base.errors import RooflintError
 from rooflint.base.facts import Fact
 from rooflint.base.memo import memoised

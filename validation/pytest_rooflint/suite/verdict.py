@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from pytest_rooflint.golden import kinds
 from pytest_rooflint.golden.expect import Stale, is_loose, stale
-from pytest_rooflint.golden.kinds import Claim, Obtained, kind
+from pytest_rooflint.golden.kinds import Claim, Obtained
 from rooflint.base.errors import Problem, listed, shown, shown_short
 from rooflint.base.facts import Fact
 from rooflint.base.text import counted
@@ -83,7 +84,7 @@ class Verdict:
     def headline(self) -> str:
         """The claim in one line."""
         claim = self.claim
-        if said := kind(claim.kind).headline:
+        if said := kinds.kind(claim.kind).headline:
             return said(claim)
         network = "" if claim.is_replay else claim.network
         if claim.kind == "bound" and network:
@@ -191,7 +192,7 @@ class Verdict:
 
     def _of_claim(self, cause: Cause) -> list[str]:
         """The place of the claim, and what to write there where that is known and its kind takes it."""
-        remedy = f"; {cause.remedy}" if cause.remedy and "sparse" in kind(self.claim.kind).options else ""
+        remedy = f"; {cause.remedy}" if cause.remedy and "sparse" in kinds.kind(self.claim.kind).options else ""
         return [line_of("", "", f"{shown(self.claim.file)}:{self.claim.line}  expect{remedy}")]
 
     def _repair(self, cause: Cause) -> list[str]:

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from pytest_rooflint.claims.roofline_laws import LAWS, Setting
 from pytest_rooflint.golden import kinds
 from pytest_rooflint.golden.kinds import MEASURED, Claim
 from pytest_rooflint.recordings import files
 from pytest_rooflint.suite.judge import is_second
+from pytest_rooflint.suite.roofline_laws import LAWS, Setting
 from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import InputError, Problem, shown
 from rooflint.base.facts import Fact

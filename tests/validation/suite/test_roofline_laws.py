@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rooflint.claims import roofline_laws
-from pytest_rooflint.claims.roofline_laws import LAWS, Setting, precisions
+from pytest_rooflint.suite import roofline_laws
+from pytest_rooflint.suite.roofline_laws import LAWS, Setting, precisions
 from rooflint.hardware.device import ComputeUnit, Memory
 from rooflint.hardware.registry import Registry
 from rooflint.roofline import Estimate, estimate
