@@ -538,3 +538,7 @@ def test_a_bandwidth_in_bits_is_told_from_one_in_bytes(audited, table, wanted):
     found = audited(table)
     assert [(one.status, one.note if one.is_wrong else "") for one in found] == wanted
     assert all(one.explanations[0].error == "bits for bytes" for one in found if one.is_wrong)
+
+
+def test_the_peak_power_of_an_apu_is_a_figure_of_its_own(audited):
+    assert statuses(audited("device,tdp (W)\nMI300A,550\nMI300A,760\n")) == ["right", "right"]

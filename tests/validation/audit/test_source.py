@@ -296,3 +296,28 @@ def test_a_dictionary_may_be_looked_up_where_it_stands(tmp_path):
 def test_a_rate_in_a_unit_of_another_file_is_listed_with_its_text(column, tmp_path):
     found = figures(f"from units import TB_2_BYTE\nX = {{'h100': {{'{column}': 4.0 * TB_2_BYTE}}}}\n", tmp_path)
     assert [one[1:] for one in found] == [("h100", column, "4.0 × TB_2_BYTE")]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from units import TERA\nX = {'h100': {'flops': 989 * TERA}}",
+        "from .units import TERA as T\nX = {'h100': {'flops': 989 * T}}",
+        "from .units import *\nX = {'h100': {'flops': 989 * TERA}}",
+        "import units as u\nX = {'h100': {'flops': 989 * u.TERA}}",
+        "from . import units\nX = {'h100': {'flops': 989 * units.TERA}}",
+        "from below.more import TERA\nX = {'h100': {'flops': 989 * TERA}}",
+    ],
+)
+def test_a_constant_that_is_imported_from_a_file_beside_it_is_worked_out(source, tmp_path):
+    (tmp_path / "below").mkdir()
+    (tmp_path / "units.py").write_text("from below.more import KILO\nTERA = KILO ** 4\n", encoding="utf-8")
+    (tmp_path / "below" / "more.py").write_text("KILO = 1000\nTERA = 1e12\n", encoding="utf-8")
+    assert [one[3] for one in figures(source, tmp_path)] == ["9.89e+14"]
+
+
+@pytest.mark.parametrize("text", ["TERA = (", "TERA = 1\nTERA = 2\n", "from mfu import TERA\n", "\0"])
+def test_an_import_that_gives_no_constant_leaves_a_figure_unread(text, tmp_path):
+    (tmp_path / "units.py").write_text(text, encoding="utf-8")
+    source = "from units import TERA\nX = {'h100': {'peak_flops': 989 * TERA}}"
+    assert [one[3] for one in figures(source, tmp_path)] == ["989 × TERA"]

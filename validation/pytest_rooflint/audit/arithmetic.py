@@ -3,8 +3,13 @@
 import ast
 import math
 import operator
-from collections.abc import Callable, Collection, Mapping, Sequence
+import warnings
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
 
 from pytest_rooflint.audit.spelling import UNIT_WORDS
 
@@ -13,6 +18,13 @@ LARGEST_POWER = 128
 """Largest exponent that is worked out; a figure of hardware needs 2**80 at most."""
 EXACT = 64
 """Integers up to this one are counts or factors, and do not limit the digits of a product."""
+
+DEEPEST = 2
+"""Files that import from one another and that are read for the constants of one."""
+NEAREST = 4
+"""Folders above a file in which a module is looked for that it imports by its whole name."""
+LARGEST_FILE = 1_000_000
+"""Size of a file from which constants are taken. [B]"""
 
 _SIGNS: Mapping[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,
@@ -60,8 +72,8 @@ class Arithmetic:
         match node:
             case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
                 return _literal(value, self.segment(node))
-            case ast.Name(id=name):
-                return self.known.get(name)
+            case ast.Name() | ast.Attribute(value=ast.Name()):
+                return self.known.get(ast.unparse(node))
             case ast.UnaryOp(op=ast.UAdd(), operand=inner):
                 return self.number(inner)
             case ast.Call(func=ast.Name(id=name), args=[inner, *_], keywords=[]) if name in _CONVERSIONS:
@@ -141,3 +153,56 @@ def _is_finite(value: float) -> bool:
         return math.isfinite(value)
     except OverflowError:  # an integer beyond all floats
         return False
+
+
+# ---- constants of a file, and those that it imports from files beside it
+
+
+def arithmetic_of(tree: ast.Module, text: str, file: Path, depth: int = 0) -> Arithmetic:
+    """The arithmetic of a file, with the constants that it binds once or imports."""
+    stored = (node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+    bound = Counter(stored) + Counter(node.arg for node in ast.walk(tree) if isinstance(node, ast.arg))
+    found = Arithmetic(text.encode().splitlines(), bound=bound)
+    for node in ast.walk(tree):
+        match node:
+            case ast.ImportFrom() | ast.Import() if depth < DEEPEST:
+                found.known.update((name, one) for name, one in _imported(node, file, depth) if not bound[name])
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if bound[name] == 1:
+                if number := found.number(value):
+                    found.known[name] = number
+    return found
+
+
+def _imported(node: ast.ImportFrom | ast.Import, file: Path, depth: int) -> Iterator[tuple[str, Number]]:
+    """Constants that a statement imports: `TERA` of `from units import TERA`, `units.TERA` of `import units`."""
+    for one in node.names:
+        called = one.asname or one.name
+        if isinstance(node, ast.ImportFrom) and node.module:
+            constants = _constants_of(node.module, node.level, file, depth)
+            names = constants if one.name == "*" else {one.name}
+            yield from ((called if one.name != "*" else name, constants[name]) for name in names if name in constants)
+        else:
+            level = node.level if isinstance(node, ast.ImportFrom) else 0
+            constants = _constants_of(one.name, level, file, depth)
+            yield from ((f"{called}.{name}", number) for name, number in constants.items())
+
+
+def _constants_of(module: str, level: int, file: Path, depth: int) -> Mapping[str, Number]:
+    """The constants of a module that lies beside a file or above it; none where it is not found or cannot be read."""
+    folders = file.parents[level - 1 : level] if level else file.parents[:NEAREST]
+    paths = [folder.joinpath(*module.split(".")) for folder in folders]
+    for path in (one for base in paths for one in (base.with_suffix(".py"), base / "__init__.py")):
+        with suppress(OSError, ValueError, SyntaxError, RecursionError, MemoryError):
+            if path.is_file() and path != file and path.stat().st_size <= LARGEST_FILE:
+                return _constants_in(path, path.stat().st_mtime_ns, depth + 1)
+    return {}
+
+
+@lru_cache(maxsize=512)
+def _constants_in(path: Path, _: int, depth: int) -> Mapping[str, Number]:
+    """The constants of a file as it was changed last; files of a project import the same modules."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        text = path.read_text(encoding="utf-8")
+        known = arithmetic_of(ast.parse(text), text, path, depth).known
+    return {name: number for name, number in known.items() if "." not in name}

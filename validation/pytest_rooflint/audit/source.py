@@ -9,14 +9,13 @@ import io
 import re
 import tokenize
 import warnings
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count, islice
 from pathlib import Path
 from textwrap import shorten
 
-from pytest_rooflint.audit.arithmetic import Arithmetic, Number
+from pytest_rooflint.audit.arithmetic import Arithmetic, arithmetic_of
 from pytest_rooflint.audit.columns import guessed, is_about_links, is_device_word, is_mere_precision
 from pytest_rooflint.audit.rows import NAME, UNNAMED, Cell, IsDevice, Row
 from pytest_rooflint.audit.syntax import (
@@ -439,10 +438,7 @@ def read_python(text: str, file: Path, is_device: IsDevice) -> Iterator[Row]:
         raise refuse(file, getattr(error, "lineno", None) or 1, f"is not valid Python: {error}") from error
     except (RecursionError, MemoryError) as error:
         raise refuse(file, 1, "is nested too deeply") from error
-    reader = _Reader(file, is_device, Arithmetic(text.encode().splitlines()), comments)
-    bound = _bound(tree)
-    reader.arithmetic = Arithmetic(reader.arithmetic.lines, bound=bound)
-    reader.arithmetic.known.update(_constants(tree, reader.arithmetic, bound))
+    reader = _Reader(file, is_device, arithmetic_of(tree, text, file), comments)
     classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
     reader.fields = {node.name: [*fields_of(node)] for node in classes}
     try:
@@ -458,22 +454,6 @@ def _comments(text: str) -> Iterator[tuple[int, str]]:
         if token.type == tokenize.COMMENT and not _FOR_TOOLS.match(token.string):
             alone = not token.line[: token.start[1]].strip()
             yield (-token.start[0] if alone else token.start[0]), _URL.sub("", token.string.lstrip("#: "))
-
-
-def _bound(tree: ast.Module) -> Counter[str]:
-    """How often the file binds each name, as a variable or an argument."""
-    stored = (node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
-    return Counter(stored) + Counter(node.arg for node in ast.walk(tree) if isinstance(node, ast.arg))
-
-
-def _constants(tree: ast.Module, arithmetic: Arithmetic, bound: Counter[str]) -> Iterator[tuple[str, Number]]:
-    """Names that the file binds once, and to a number."""
-    for node in ast.walk(tree):
-        match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) if bound[name] == 1:
-                if number := arithmetic.number(value):
-                    arithmetic.known[name] = number
-                    yield name, number
 
 
 def _may_be_a_product(text: str) -> bool:
