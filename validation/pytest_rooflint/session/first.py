@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from pydantic import TypeAdapter, ValidationError
 from pytest_rooflint.golden.kinds import Claim, Context
 from pytest_rooflint.suite import store
 from pytest_rooflint.suite.dependencies import Changed, Dependencies, noted
-from pytest_rooflint.suite.judge import Trial, caught, judge
+from pytest_rooflint.suite.judge import Trial, brief, caught, judge
 from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Verdict, in_blocks, tally
 from rooflint.base.errors import InputError, RooflintError, shown
@@ -232,7 +232,7 @@ class First:
             if time.process_time() + seconds < until:
                 with suppress(InputError):  # the run says what cannot be read
                     claims = (one for one in self.suite.read(files[name]).claims if one.id == claim_id)
-                    yield from (self._verdict(claim, started_in, excuses) for claim in claims)
+                    yield from (self._verdict(claim, started_in, partial(brief, excuses=excuses)) for claim in claims)
 
     def _explained(self, verdicts: Sequence[Verdict], started_in: Path, excuses: bool) -> Iterator[Verdict]:
         """The verdicts, those on failing claims with causes that were tried on others; laws are not.
@@ -244,10 +244,12 @@ class First:
         for one in verdicts:
             if one.nodeid in known:
                 yield replace(one, causes=known[one.nodeid])
-            elif one.outcome != "fail" or time.process_time() > until:
+            elif one.outcome != "fail":
                 yield one
             else:
-                found = self._verdict(one.claim, started_in, excuses, trial)
+                tried = trial if time.process_time() < until else None
+                judged = partial(judge, nodeid=one.nodeid, excuses=excuses, trial=tried)
+                found = self._verdict(one.claim, started_in, judged)
                 best = [cause for cause in found.causes[:1] if not cause.breaks]
                 known |= {name: found.causes for cause in best for name in trial.fixed(cause)}
                 yield found
@@ -265,10 +267,10 @@ class First:
             for section, files in (("device", devices), ("architecture", registry.architecture_files)):
                 yield from (f"{section} {name}" for name, file in files.items() if _anywhere(shown(file)) in changed)
 
-    def _verdict(self, claim: Claim, started_in: Path, excuses: bool, trial: Trial | None = None) -> Verdict:
+    def _verdict(self, claim: Claim, started_in: Path, judged: Callable[..., Verdict]) -> Verdict:
         nodeid = f"{shown(claim.file)}::{claim.id}"
-        verdict = caught(claim, nodeid, lambda: judge(claim, nodeid, self.suite, excuses=excuses, trial=trial))
-        return replace(verdict, options=self.suite.options, started_in=started_in, is_part=True)
+        verdict = caught(claim, nodeid, lambda: judged(claim=claim, context=self.suite))
+        return replace(verdict, nodeid=nodeid, options=self.suite.options, started_in=started_in, is_part=True)
 
     def keep(self, *, is_red: bool) -> None:
         """Keep it for the next run. Raises OSError."""
