@@ -242,6 +242,11 @@ class Verdict(Record):
     duration_s: float | None = None
 
     @property
+    def of(self) -> str:
+        """Its device or its architecture; empty without one."""
+        return self.hardware or self.architecture or ""
+
+    @property
     def uncorroborated(self) -> bool:
         """Whether it passes, no second document agrees, and it is not a replay."""
         return self.outcome == "pass" and not self.corroborated and not self.replay

@@ -75,7 +75,7 @@ def _row(verdict: Verdict, page: Page, card: str, failing: Verdict | None) -> di
         "card": card,
         "kind": verdict.kind,
         "precision": verdict.precision or "",
-        "expected": display,
+        "expected": _beyond(verdict.subject, display),
         "printed": expected.text if expected and expected.text != display else "",
         "obtained": obtained.display if obtained else "",
         "formula": (obtained.formula or "") if obtained else "",
@@ -101,8 +101,8 @@ def _row(verdict: Verdict, page: Page, card: str, failing: Verdict | None) -> di
 
 def _about(verdict: Verdict, page: Page) -> list[str]:
     """Its device or architecture; else the devices that it compares, or the nodes, memories and kinds of an energy."""
-    if own := verdict.hardware or verdict.architecture:
-        return [own]
+    if verdict.of:
+        return [verdict.of]
     if verdict.kind in LAWS:
         return ["every device"]
     parts = (part.split() for part in _COMPARED.split(verdict.subject))
@@ -110,6 +110,11 @@ def _about(verdict: Verdict, page: Page) -> list[str]:
         return list(dict.fromkeys(words[0] for words in parts if words))
     named = (word.partition("@")[0] for words in parts for word in words)
     return list(dict.fromkeys(word for word in named if word in page.devices))
+
+
+def _beyond(subject: str, expected: str) -> str:
+    """What is expected; of an order, what it says beside the subject: `in this order, each at most 2 times …`."""
+    return "" if expected == subject else expected.removeprefix(f"{subject}, ")
 
 
 def _accused(failing: Verdict | None) -> list[Cause]:

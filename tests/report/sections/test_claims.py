@@ -73,6 +73,21 @@ def test_a_claim_about_no_device_of_its_own_says_what_it_is_about(shown, kind, s
     assert (found["device"], found["sheet"]) == (device, sheet)
 
 
+@pytest.mark.parametrize(
+    ("expected", "said"),
+    [
+        ("a <= b, in this order", "in this order"),
+        ("a <= b", ""),
+        ("900 GB/s", "900 GB/s"),
+    ],
+)
+def test_an_order_is_not_said_twice(shown, evidence, expected, said):
+    change = next(one["expected"] for one in evidence["verdicts"] if one["expected"]) | {"display": expected}
+    found = shown({"kind": "energies", "subject": "a <= b", "outcome": "undecided", "expected": change})
+    row = next(row for row in rows(found) if row["kind"] == "energies")
+    assert row["expected"] == said
+
+
 def test_a_failing_claim_leads_to_its_card_and_each_device_to_its_sheet(shown, evidence):
     page = Page.of(Evidence.model_validate(evidence))
     found = {f"pytest {row['file']}{row['rerun']}": row for row in rows(shown())}
