@@ -454,6 +454,15 @@ def test_a_repair_is_tried_on_failing_laws_too(tiny, message):
     assert "A single change fixes 6 of 6 failures and breaks nothing" in text
 
 
+def test_a_search_says_what_it_is_at_and_nothing_at_its_end(tiny):
+    tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
+    suite, told = tiny.suite(), []
+    peak = next(claim for claim in suite.claims() if claim.id == "peak-mac_array-int8")
+    Trial(suite, say=told.append).verdict(peak, "x")
+    assert told[:2] == ["searching for causes", f"trying repair 1 of {len(told) - 2}"]
+    assert told[-1] == ""
+
+
 def test_a_run_of_one_file_tries_no_laws_of_other_files(tiny):
     tiny.write("golden/law.yaml", LAW)
     tiny.edit(SPEC, "int8: [4096 MAC", "int8: [256 MAC")

@@ -63,6 +63,8 @@ def judge(
     excused = claim.xfail.ratio if excuses and claim.xfail else None
     if verdict.ratio is None or (expectation.holds(obtained.value) and not excused):
         return verdict
+    if trial and verdict.outcome == "fail":
+        trial.say("searching for causes")
     causes = (*obtained.causes, *_causes(obtained, *_sought(expectation, excused, verdict.ratio), context))
     ranked = (ranking if verdict.outcome == "fail" else _simplest)(causes)
     if excused and is_known_wrong(verdict):
