@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from rooflint.base.text import counted, fail_text, short_id, some, workflow_command
-from rooflint.base.units import UnitError, parse_quantity
+from rooflint.base.units import UnitError, format_number, parse_quantity
 from rooflint.output import sarif
 from rooflint_report.claim_changes import Cause as Change
 from rooflint_report.claim_changes import Causes, Loss, Reverted, effect
@@ -115,9 +115,11 @@ class Culprit:
 
     @property
     def factor(self) -> str:
-        """`1/16` or `×16`; empty where there is none."""
+        """`1/16`, `×16` or `×1.4`; empty where there is none."""
         factor = self.cause.factor or ""
-        return f"×{factor}" if factor and "/" not in factor else factor
+        if not factor or factor.startswith("1/"):
+            return factor
+        return f"×{factor if self.ratio is None or '/' not in factor else format_number(self.ratio)}"
 
     @property
     def ratio(self) -> float | None:

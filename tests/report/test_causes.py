@@ -198,6 +198,16 @@ def test_a_changed_line_is_one_message_at_that_line_and_explains_its_claims(evid
     assert [f"{one.file}::{one.id}" for one in changed.claims] == [CLAIM]
 
 
+@pytest.mark.parametrize(
+    ("factor", "shown", "ratio"),
+    [("1/16", "1/16", 1 / 16), ("16", "×16", 16), ("7/5", "×1.4", 1.4), ("2.75", "×2.75", 2.75), (None, "", None)],
+)
+def test_a_factor_is_a_unit_fraction_or_a_decimal_number(evidence, factor, shown, ratio):
+    changes = claim_changes([cause([CLAIM], factor=factor)])
+    (found,) = culprits(Evidence.model_validate(evidence | {"claim_changes": changes}))
+    assert (found.factor, found.ratio) == (shown, ratio)
+
+
 def test_a_change_that_no_claim_minds_is_no_culprit(evidence):
     changes = claim_changes([cause([CLAIM]), cause([], line=99)])
     found = culprits(Evidence.model_validate(evidence | {"claim_changes": changes}))
