@@ -1,6 +1,7 @@
 """The coverage matrix: its order, and the blind spots in it."""
 
 import pytest
+from tests.report.pages import render_html
 
 from rooflint_report.evidence import Cell, Device, Evidence
 from rooflint_report.sections import coverage
@@ -94,3 +95,11 @@ def test_a_cell_without_claims_or_outcome_is_blind():
     assert not coverage.is_blind(cell)
     assert coverage.is_blind(cell.model_copy(update={"claims": 0}))
     assert coverage.is_blind(cell.model_copy(update={"outcome": "none"}))
+
+
+@pytest.mark.parametrize(("devices", "open_"), [(10, 2), (66, 1)])  # 4 and 60 of one vendor, 1 of the other that fails
+def test_a_vendor_with_failures_is_open_unless_its_matrix_is_long(make_evidence, devices, open_):
+    page = render_html(make_evidence(devices=devices))
+    section = page[page.index('<section id="coverage"') : page.index('<section id="mutation"')]
+    assert section.count('<details class="rest" open>') == open_
+    assert section.count('<details class="rest"') == 7
