@@ -64,7 +64,7 @@ class Comment:
     """Of files that cannot be judged."""
     other_failures: list[list[Verdict]]
     """Failing claims that no changed line explains, by cause."""
-    sides: "Sides"
+    sides: Sides
 
     @property
     def lines(self) -> int:

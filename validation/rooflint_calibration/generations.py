@@ -28,6 +28,7 @@ from rooflint.hardware.device import Hardware, working_peak_ops_per_s
 from rooflint.hardware.registry import PACKAGED, Registry
 from rooflint.hardware.schema import Id, Strict, Text, Word
 from rooflint.hardware.spec_files import read_spec
+from rooflint.kernels.chip import MissingFactError
 from rooflint.kernels.shapes import Numbers
 from rooflint.prediction.parallel import Pass, Split, place
 from rooflint.prediction.predict import ROOFLINE, SILICON, Setting
@@ -230,7 +231,7 @@ def _of_row(
     prefill = split.phase(read, row.prompt, [Step(0)])
     for found in (step.prediction, prefill.prediction):
         if found.fidelity != setting.fidelity:
-            raise RooflintError(found.reasons["fidelity"])
+            raise MissingFactError(found.reasons["fidelity"])
     return _Passes(prefill, read, step, together, row.generate)
 
 

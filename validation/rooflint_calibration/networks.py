@@ -12,13 +12,13 @@ from typing import Annotated, Any, Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from rooflint.base.errors import RooflintError
 from rooflint.coefficients.library import FREE
 from rooflint.energy.model import Energies
 from rooflint.hardware.device import Hardware, working_peak_ops_per_s
 from rooflint.hardware.registry import Registry
 from rooflint.hardware.schema import Id, Strict, Text, Word
 from rooflint.hardware.spec_files import read_spec
+from rooflint.kernels.chip import MissingFactError
 from rooflint.kernels.constants import GROUPS, constants_file
 from rooflint.kernels.shapes import Numbers
 from rooflint.prediction.predict import ROOFLINE, SILICON, Setting, predict
@@ -129,7 +129,7 @@ def predicted_s(
 ) -> Numbers:
     """Time of one sample: expected, or the bound by the roofline, which has no launches. [s], shape (rows,)
 
-    Raises RooflintError for a device without kernel models, where `fidelity` is that of these.
+    Raises MissingFactError for a device without kernel models, where `fidelity` is that of these.
     """
     of = energies or (lambda _: Energies.of(registry))
 
@@ -139,7 +139,7 @@ def predicted_s(
         device = registry.get(row.device)
         found = predict(device, work.at_batch(row.batch), of(device), setting)
         if found.fidelity != fidelity:
-            raise RooflintError(found.reasons["fidelity"])
+            raise MissingFactError(found.reasons["fidelity"])
         return found.latency_s / row.batch
 
     return np.array([one(row) for row in table.spec.rows])

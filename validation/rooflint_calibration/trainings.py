@@ -15,14 +15,12 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from rooflint.base.errors import RooflintError
 from rooflint.coefficients.library import FREE
 from rooflint.energy.model import Energies
 from rooflint.hardware.device import working_peak_ops_per_s
-from rooflint.hardware.names import system_named
+from rooflint.hardware.names import system_of
 from rooflint.hardware.registry import PACKAGED, Registry
 from rooflint.hardware.schema import Id
-from rooflint.hardware.system import System
 from rooflint.kernels.shapes import Numbers
 from rooflint.prediction.parallel import Place, place
 from rooflint.prediction.predict import Setting
@@ -97,9 +95,8 @@ def predicted_s(table: TrainingTable, registry: Registry) -> Numbers:
 def bound_s(table: TrainingTable, registry: Registry) -> Numbers:
     """The least time of a token: what is computed, at the peak. [s], shape (rows,)"""
     steps = _steps(table, registry)
-    return np.array(
-        [_of_token(one, _times(one) * sum(each.times.compute_s.sum() for each in one.passes)) for one in steps]
-    )
+    computed = ((one, sum(each.times.compute_s.sum() for each in one.passes)) for one in steps)
+    return np.array([_of_token(one, one.run.micro_batches * seconds) for one, seconds in computed])
 
 
 def _of_token(step: Training, seconds: float) -> float:
@@ -107,12 +104,8 @@ def _of_token(step: Training, seconds: float) -> float:
     return seconds * step.place.how.devices / step.run.tokens
 
 
-def _times(step: Training) -> int:
-    return step.run.micro_batches
-
-
 def _passes_s(step: Training) -> float:
-    return _times(step) * sum(one.latency_s for one in step.passes)
+    return step.run.micro_batches * sum(one.latency_s for one in step.passes)
 
 
 def _steps(table: TrainingTable, registry: Registry) -> Iterator[Training]:
@@ -121,17 +114,10 @@ def _steps(table: TrainingTable, registry: Registry) -> Iterator[Training]:
         where, how = Place(registry.get(row.device)), Parallelism()
         if row.system:
             how = Parallelism(tp=row.tp, dp=row.devices // row.tp)
-            where = place(where.hardware, how, registry, _system(row.system, registry))
+            where = place(where.hardware, how, registry, system_of(registry, registry.get(row.system)))
         sequences = row.batch * row.micro_batches * how.dp
         run = Run(_network(row, registry), sequences, row.length, row.recompute, how, row.zero, row.batch)
         yield train(where, run, energies, setting)
-
-
-def _system(name: str, registry: Registry) -> System:
-    found = system_named(registry, name)
-    if found is None:
-        raise RooflintError(f"unknown system '{name}'")
-    return found
 
 
 def _network(row: TrainingRowSpec, registry: Registry) -> Network:

@@ -4,18 +4,20 @@ Each row is predicted by constants that were fitted without the family of its GP
 the errors into specs/silicon.yaml, from where predictions of networks quote them.
 """
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 import numpy as np
+import yaml
 
 from rooflint.base.errors import RooflintError
 from rooflint.hardware.registry import Registry
+from rooflint.kernels.chip import MissingFactError
 from rooflint.kernels.constants import FamilyErrorSpec, NetworkErrorsSpec
 from rooflint.kernels.shapes import Numbers
 from rooflint.prediction.predict import SILICON
@@ -26,6 +28,9 @@ from rooflint_calibration.published import family_of
 
 BLOCK = re.compile(r"^  networks:[^\n]*\n(?:    [^\n]*\n)*", re.MULTILINE)
 """The errors of all tables."""
+
+WIDTH = 200
+"""Of a line in YAML, as yamllint allows it. [characters]"""
 
 
 @dataclass(frozen=True)
@@ -118,7 +123,7 @@ def _held(table: Any, registry: Registry, predict: Callable[[Any], Numbers], *, 
     families, predicted, seconds = [], [], []
     for row, measured_s in zip(table.spec.rows, table.seconds, strict=True):
         alone = replace(table, spec=table.spec.model_copy(update={"rows": [row]}))
-        with suppress(RooflintError):
+        with suppress(MissingFactError):
             predicted.append(predict(alone).item())
             families.append(family_of(registry.get(row.device)))
             seconds.append(measured_s)
@@ -135,22 +140,6 @@ def rewritten(text: str, errors: Mapping[str, NetworkErrorsSpec]) -> str:
     if not (block := BLOCK.search(text)):
         raise RooflintError("the file of constants has no 'networks:' below 'fit:'")
     head = block.group().partition("\n")[0]
-    lines = (line for slug, one in errors.items() for line in _block(slug, one.model_dump()))
-    return text[: block.start()] + "\n".join([head, *lines]) + "\n" + text[block.end() :]
-
-
-def _block(slug: str, errors: Mapping[str, Any]) -> list[str]:
-    """A table in YAML, its families a line each."""
-    *own, (families, each) = errors.items()
-    lines = [f"    {slug}:", *(f"      {key}: {_flow(value)}" for key, value in own), f"      {families}:"]
-    return [*lines, *(f"        {family}: {_flow(one)}" for family, one in each.items())]
-
-
-def _flow(value: Any) -> str:
-    """YAML in one line."""
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{key}: {_flow(one)}' for key, one in value.items())}}}"
-    if isinstance(value, bool):
-        return str(value).lower()
-    quoted = isinstance(value, str) and re.search(r"[:#,{}\[\]\"]", value)
-    return json.dumps(value, ensure_ascii=False) if quoted else str(value)
+    dumped = {slug: one.model_dump() for slug, one in errors.items()}
+    lines = yaml.safe_dump(dumped, default_flow_style=None, sort_keys=False, allow_unicode=True, width=WIDTH)
+    return f"{text[: block.start()]}{head}\n{indent(lines, '    ')}{text[block.end() :]}"

@@ -14,6 +14,9 @@ from rooflint.kernels.network import MODELS, SiliconEstimate, rests_on
 from rooflint.kernels.products import Fp8Gemm
 from rooflint.prediction.comparison import Contender
 
+WRITING = ("causal_attention", "decode", "latent_decode")
+"""Kinds of ops and kernel models that only language models have."""
+
 
 def of_silicon(one: Contender, times: SiliconEstimate) -> Iterator[str]:
     """Warnings on calibration: what share of a latency uses constants of another precision, and unusual counting."""
@@ -55,10 +58,6 @@ def _of_networks(one: Contender, times: SiliconEstimate) -> Iterator[str]:
     place = f" on {family_title(family)}" if here else ""
     none = f"; none {' or '.join(missing)} was published" if missing else ""
     yield f"error to expect of {what}{place}, by published ones: {each}{none}"
-
-
-WRITING = ("causal_attention", "decode", "latent_decode")
-"""Kinds of ops and kernel models that only language models have."""
 
 
 def _off(table: NetworkErrorsSpec, family: str) -> str:

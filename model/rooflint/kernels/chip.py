@@ -101,6 +101,7 @@ def chip_of(hardware: Hardware, precision: str, launches: LaunchOverheads) -> Ch
     tdp = _fact(hardware, "tdp", "rated power")
     memory = hardware.main_memory().derivation()
     launch = launches.taken_for(hardware, "graph")
+    generation = generation_of(hardware.architecture or "")
     return Chip(
         sms=unit.groups,
         macs_per_clock=unit.per_group * unit.macs_per_clock(precision),
@@ -111,7 +112,7 @@ def chip_of(hardware: Hardware, precision: str, launches: LaunchOverheads) -> Ch
         special_functions=special.value,
         asynchronous=threads.value != WARP,
         graph_launch_s=launch.value if launch else None,
-        cores=Cores(on_cores[0].value, on_cores[1].value, generation_of(hardware)) if on_cores else None,
+        cores=Cores(on_cores[0].value, on_cores[1].value, generation) if on_cores else None,
         link=device_link(hardware),
         facts=tuple(
             dict.fromkeys(
@@ -125,9 +126,9 @@ def chip_of(hardware: Hardware, precision: str, launches: LaunchOverheads) -> Ch
     )
 
 
-def generation_of(hardware: Hardware) -> str:
-    """`volta` of nvidia/volta-gv100; empty where the architecture is not said."""
-    return (hardware.architecture or "").rpartition("/")[2].partition("-")[0]
+def generation_of(architecture: str) -> str:
+    """`volta` of nvidia/volta-gv100."""
+    return architecture.rpartition("/")[2].partition("-")[0]
 
 
 def device_link(hardware: Hardware) -> Link | None:

@@ -19,7 +19,7 @@ from rooflint.coefficients.library import Coefficients
 from rooflint.hardware.device import Hardware
 from rooflint.hardware.registry import Registry
 from rooflint.kernels.attention import Attention
-from rooflint.kernels.chip import Chip, chip_of
+from rooflint.kernels.chip import Chip, chip_of, generation_of
 from rooflint.kernels.collectives import Collective
 from rooflint.kernels.constants import (
     BANDS,
@@ -94,8 +94,7 @@ def kernel_for(op: str, precision: str, chip: Chip, *, carried: bool = False, **
 
 def family_of(architecture: str) -> str:
     """The family that an architecture is fitted and scored in: its generation, and workstation Blackwell apart."""
-    generation, _, die = architecture.rpartition("/")[2].partition("-")
-    return "rtx_pro" if die == "gb202" else generation
+    return "rtx_pro" if architecture.endswith("-gb202") else generation_of(architecture)
 
 
 def family_title(family: str) -> str:

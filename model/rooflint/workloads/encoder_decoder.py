@@ -87,18 +87,18 @@ class EncoderDecoder(Architecture):
             raise WorkloadError(f"{self.name}: want at most {self.context} tokens, its context; found {past + new}")
         return self._table(_Pass.of(batch, self.source, new, past), batch * new, Tokens(new, past), encodes=False)
 
-    def _table(self, run: "_Pass", given: int, tokens: Tokens, *, encodes: bool) -> Workload:
+    def _table(self, run: _Pass, given: int, tokens: Tokens, *, encodes: bool) -> Workload:
         cache = run.batch * self._cache(run.keys, run.source)
         found = None
         if min(run) > 0 and type(run.batch) is int:
             found = _family(self, encodes, run.new == 1).table(run.batch, [0], [run], given, cache, tokens=tokens)
         return self._made(run, given, cache, tokens, encodes=encodes) if found is None else found
 
-    def _made(self, run: "_Pass", given: int, cache: int, tokens: Tokens, *, encodes: bool) -> Workload:
+    def _made(self, run: _Pass, given: int, cache: int, tokens: Tokens, *, encodes: bool) -> Workload:
         layers = self._rows(run, encodes=encodes, one=run.new == 1)
         return self.finished(layers, run.batch, given, cache=cache, tokens=tokens)
 
-    def _rows(self, run: "_Pass", *, encodes: bool, one: bool) -> Layers:
+    def _rows(self, run: _Pass, *, encodes: bool, one: bool) -> Layers:
         layers = Layers()
         encoded = self._encode(layers, run) if encodes else None
         self._decode(layers, run, encoded, "attention" if one else "causal_attention")
@@ -132,7 +132,7 @@ class EncoderDecoder(Architecture):
 
     # ---- Encoder
 
-    def _encode(self, layers: Layers, run: "_Pass") -> int:
+    def _encode(self, layers: Layers, run: _Pass) -> int:
         layers.prefix, source = "encoder_", run.source
         rows, count = run.batch * source, self.encoder_layers
         last = (
@@ -164,7 +164,7 @@ class EncoderDecoder(Architecture):
 
     # ---- Decoder
 
-    def _decode(self, layers: Layers, run: "_Pass", encoded: int | None, kind: str) -> None:
+    def _decode(self, layers: Layers, run: _Pass, encoded: int | None, kind: str) -> None:
         """Without what was encoded, its keys and values are in the cache."""
         new, rows, hidden = run.new, run.batch * run.new, self.hidden
         # the table of a text is that of the encoder
@@ -182,7 +182,7 @@ class EncoderDecoder(Architecture):
         last = layers.norm("norm", self.norm, last, rows=rows, width=hidden)
         layers.head(last, rows=run.batch, n=self.vocabulary, k=hidden, tied=self.tied)
 
-    def _cross_attention(self, layers: Layers, read: int, run: "_Pass", encoded: int | None) -> int:
+    def _cross_attention(self, layers: Layers, read: int, run: _Pass, encoded: int | None) -> int:
         batch, source, new = run.batch, run.source, run.new
         rows, hidden, width, count = batch * new, self.hidden, self._width, self.decoder_layers
         normed = layers.norm("cross_norm", self.norm, read, rows=rows, width=hidden, layers=count)
@@ -210,7 +210,7 @@ class EncoderDecoder(Architecture):
 
     # ---- What both have
 
-    def _self_attention(self, layers: Layers, read: int, run: "_Pass", count: int, kind: str, *, cached: bool) -> int:
+    def _self_attention(self, layers: Layers, read: int, run: _Pass, count: int, kind: str, *, cached: bool) -> int:
         batch, new, keys = run.batch, run.new, run.keys
         rows, hidden, width = batch * new, self.hidden, self._width
         normed = layers.norm("attention_norm", self.norm, read, rows=rows, width=hidden, layers=count)

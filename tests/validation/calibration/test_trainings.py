@@ -78,7 +78,7 @@ def test_devices_of_a_system_wait_for_one_another_and_compute_as_much(table):
 
 
 def test_a_system_is_one_that_is_known(table):
-    with pytest.raises(RooflintError, match="unknown system 'nvidia/hgx-x'"):
+    with pytest.raises(RooflintError, match="unknown device 'nvidia/hgx-x'"):
         trainings.bound_s(table(SHARED.replace("nvidia/hgx-h100, zero", "nvidia/hgx-x, zero")), REGISTRY)
 
 

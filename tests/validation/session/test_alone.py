@@ -3,7 +3,7 @@
 import pytest
 
 SPEC = "specs/hardware/acme/x1.yaml"
-SAID = "specs of 1 device: form, sources and laws were checked, and no figure."
+SAID = "specs of 1 device: form, sources and laws were checked, but no figure was compared with a document."
 
 
 @pytest.fixture

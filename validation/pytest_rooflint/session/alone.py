@@ -79,7 +79,7 @@ class SpecsAlone:
         if self.is_checked:
             devices = counted(len(self.suite.devices()), "device")
             terminalreporter.write_line(
-                f"specs of {devices}: form, sources and laws were checked, and no figure. To compare figures with "
-                "documents, write golden/NAME.yaml (hardware, source, claims) and set rooflint_golden = golden beside "
-                "rooflint_specs"
+                f"specs of {devices}: form, sources and laws were checked, but no figure was compared with a document. "
+                "To compare figures, write golden/NAME.yaml (hardware, source, claims) and set rooflint_golden = "
+                "golden beside rooflint_specs"
             )
