@@ -203,6 +203,8 @@ class Verdict(Record):
     architecture: str | None = None
     others: list[str]
     """Further devices that the claim is about, with their operating points."""
+    about: list[str] = Field(default_factory=list)
+    """What it is about without a device or an architecture of its own: devices that it compares, nodes, memories."""
     unit: str | None
     precision: str | None
     sparse: bool = False

@@ -1,7 +1,6 @@
 """Claims: one table of all, which the page's script draws, searches, filters and sorts."""
 
 import math
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,14 +15,6 @@ FLAGS: Mapping[str, Callable[[Verdict], bool]] = {
     "replay": lambda v: v.replay,
 }
 """What a claim can be beside its outcome."""
-
-ENERGIES = {"energy_per", "energies", "idle_share", "launch_overhead"}
-"""Kinds that begin with what they are of: a node, a memory, or a kind of device."""
-
-LAWS = {"monotone", "tops_per_w"}
-"""Kinds that are about every device."""
-
-_COMPARED = re.compile(r" <=? | / | \+ ")
 
 
 @dataclass(frozen=True)
@@ -66,7 +57,7 @@ def _row(verdict: Verdict, page: Page, card: str, failing: Verdict | None) -> di
     expected, obtained, tolerance = verdict.expected, verdict.obtained, verdict.tolerance
     source = expected.source if expected else None
     display = expected.display if expected else ""
-    hosting, about = page.evidence.run.hosting, _about(verdict, page)
+    hosting, about = page.evidence.run.hosting, _about(verdict)
     return {
         "outcome": verdict.outcome,
         "claim": claimed(verdict),
@@ -99,17 +90,11 @@ def _row(verdict: Verdict, page: Page, card: str, failing: Verdict | None) -> di
     }
 
 
-def _about(verdict: Verdict, page: Page) -> list[str]:
-    """Its device or architecture; else the devices that it compares, or the nodes, memories and kinds of an energy."""
+def _about(verdict: Verdict) -> list[str]:
+    """Its device or architecture; else what its kind says, or the devices that were judged."""
     if verdict.of:
         return [verdict.of]
-    if verdict.kind in LAWS:
-        return ["every device"]
-    parts = (part.split() for part in _COMPARED.split(verdict.subject))
-    if verdict.kind in ENERGIES:
-        return list(dict.fromkeys(words[0] for words in parts if words))
-    named = (word.partition("@")[0] for words in parts for word in words)
-    return list(dict.fromkeys(word for word in named if word in page.devices))
+    return verdict.about or list(dict.fromkeys(name.partition("@")[0] for name in verdict.others))
 
 
 def _beyond(subject: str, expected: str) -> str:

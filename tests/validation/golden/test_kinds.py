@@ -182,3 +182,23 @@ def test_an_operating_point_is_one_for_all_devices_or_one_a_device():
     own = Claim("latency", "a < b", "id", Path("x.yaml"), 1, None, at={"a": "30w"})
     assert (common.mode_of("a"), common.mode_of("b")) == ("30w", "30w")
     assert (own.mode_of("a"), own.mode_of("b")) == ("30w", None)
+
+
+@pytest.mark.parametrize(
+    ("kind", "subject", "about"),
+    [
+        ("energy_per", "45nm add int8", ["45nm"]),
+        ("energies", "45nm add int8 <= 7nm add int8 + hbm2 io / 7nm mac fp16", ["45nm", "7nm", "hbm2"]),
+        ("idle_share", "gpu context", ["gpu"]),
+        ("launch_overhead", "gpu nvidia stream", ["gpu"]),
+        ("monotone", "peak mode", ["every device"]),
+        ("tops_per_w", "arithmetic", ["every device"]),
+        ("price", "nvidia/t4 purchase", ["nvidia/t4"]),
+        ("peak_per_w", "nvidia/t4 / nvidia/l4", ["nvidia/t4", "nvidia/l4"]),
+        ("latency", "nvidia/t4@70w < amd/mi250x", ["nvidia/t4", "amd/mi250x"]),
+        ("parameters", "total", []),
+    ],
+)
+def test_a_claim_without_a_device_says_what_it_is_about(kind, subject, about):
+    claim = Claim(kind, subject, "id", Path("x.yaml"), 3, ClaimSource(None, "A data sheet", "read", "p. 1"), None)
+    assert [*kinds.kind(kind).about(claim)] == about

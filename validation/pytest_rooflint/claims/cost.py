@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pytest_rooflint.claims.obtained import one_fact
-from pytest_rooflint.golden.kinds import Claim, ClaimError, Context, Kind, Obtained, slug_of
+from pytest_rooflint.golden.kinds import Claim, ClaimError, Context, Kind, Obtained, compared, slug_of
 from rooflint.base import units
 from rooflint.base.facts import Fact
 from rooflint.cost.rows import PRICES, READINGS, Rows
@@ -92,6 +92,7 @@ PRICE = Kind(
     modes=False,
     scopes=(),
     slug=lambda claim: slug_of(claim, *_PRICE_OPTIONS),
+    about=compared,
 )
 
 # ---- `grid: deu carbon`

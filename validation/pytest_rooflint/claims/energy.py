@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from pytest_rooflint.golden.expect import WIDE
-from pytest_rooflint.golden.kinds import Claim, ClaimError, Context, Kind, Obtained, halves, slug_of
+from pytest_rooflint.golden.kinds import Claim, ClaimError, Context, Kind, Obtained, compared, halves, slug_of
 from rooflint.base import units
 from rooflint.base.facts import Fact, Factor, Ladder
 from rooflint.base.precision import precision
@@ -182,6 +182,7 @@ ENERGY_PER = Kind(
     modes=False,
     check=check_energy_per,
     slug=lambda claim: slug_of(claim, "reading", "end"),
+    about=compared,
     options={
         "reading": {"type": "string", "description": "which reading, where documents disagree"},
         "end": {"enum": list(_ENDS), "description": "which value of a range; typical by default"},
@@ -372,6 +373,7 @@ ENERGIES = Kind(
     scopes=(),
     modes=False,
     check=check_energies,
+    about=compared,
     options={
         "least": {"type": "number", "description": "each is at least that many times the one before; 1 by default"},
         "most": {"type": "number", "description": "each is at most that many times the one before"},

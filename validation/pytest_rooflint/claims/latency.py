@@ -163,6 +163,7 @@ LATENCY = Kind(
     scopes=(),
     inferred=True,
     check=check_latency,
+    about=kinds.compared,
     options={**kinds.STORAGE, **kinds.FIDELITY, **kinds.WORKLOAD, **REFUTED},
 )
 

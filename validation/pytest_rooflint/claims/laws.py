@@ -33,6 +33,7 @@ from rooflint.workloads.workload import Workload
 # ---- the devices of a glob, excused devices, and how breaches are listed
 
 ALL = "*"
+EVERY = "every device"
 """The glob of every device in the suite."""
 
 MOST = 12
@@ -131,9 +132,14 @@ def display_of_devices(tried: int, excused: Mapping[str, str], wrong: list[tuple
 
 def headline_of(claim: Claim, promise: str, *about: str) -> str:
     """`law: twice the clock halves the compute time (resnet18, nvidia/*)`."""
-    devices = claim.option("devices", ALL)
-    more = [*filter(None, about), *([] if devices in (ALL, "*/*") else [devices])]
+    more = [*filter(None, about), *(one for one in devices_of(claim) if one != EVERY)]
     return f"law: {promise}" + (f" ({', '.join(more)})" if more else "")
+
+
+def devices_of(claim: Claim) -> list[str]:
+    """What a law is about: every device, or those of its glob."""
+    devices = claim.option("devices", ALL)
+    return [EVERY if devices in (ALL, "*/*") else devices]
 
 
 def slug_of_devices(claim: Claim) -> str:
@@ -223,6 +229,7 @@ MONOTONE = Kind(
     check=check_monotone,
     slug=slug_of_devices,
     headline=_headline,
+    about=devices_of,
     options={
         **STORAGE,
         **WORKLOAD,
@@ -317,5 +324,6 @@ TOPS_PER_W = Kind(
         "the arithmetic of each peak alone takes no more than the power limit",
         str(claim.option("compute") or ""),
     ),
+    about=devices_of,
     options={**DEVICES, "compute": {"type": "string", "description": "the only precision to test; all by default"}},
 )

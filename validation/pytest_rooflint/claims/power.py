@@ -12,6 +12,7 @@ from pytest_rooflint.golden.kinds import (
     Context,
     Kind,
     Obtained,
+    compared,
     halves,
     slug,
     slug_of,
@@ -101,6 +102,7 @@ PEAK_PER_W = Kind(
     modes=False,
     inferred=True,
     check=check_peak_per_w,
+    about=compared,
     slug=lambda claim: slug(f"{claim.subject} {claim.option('of')}"),
     options={
         "of": {

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
+from pytest_rooflint.golden import kinds
 from pytest_rooflint.suite.verdict import Repair, Verdict
 from rooflint.base.errors import shown
 from rooflint.base.facts import Fact
@@ -22,6 +23,7 @@ def record(verdict: Verdict, duration_s: float | None = None) -> verdicts.Verdic
         hardware=claim.hardware,
         architecture=claim.architecture,
         others=list(obtained.others) if obtained else [],
+        about=[*kinds.kind(claim.kind).about(claim)],
         unit=obtained.unit if obtained else None,
         precision=obtained.precision if obtained else None,
         sparse=bool(claim.option("sparse")),

@@ -7,7 +7,7 @@ Other packages add kinds in the same way.
 import datetime
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import entry_points
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 MEASURED = "measured"
 """The folder of a golden root that holds recordings."""
+
+_COMPARED = re.compile(r" <=? | / | \+ ")
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._/-]+")
 
@@ -297,6 +299,9 @@ class Kind:
     slug: Callable[[Claim], str] = lambda claim: slug(claim.subject)
     headline: Callable[[Claim], str] | None = None
     """The claim in one line, where its kind and its subject would not say what it is."""
+    about: Callable[[Claim], Sequence[str]] = lambda claim: ()
+    """What it is about, where that is neither a device nor an architecture of its file: devices that it compares, the
+    nodes or memories of energies."""
 
 
 @cache
@@ -318,6 +323,12 @@ def packages() -> tuple[str, ...]:
     """Packages that define kinds, and those that read what they rest on: specs and published tables."""
     homes = (entry.module.partition(".")[0] for entry in _entries().values())
     return tuple(sorted({"rooflint", "rooflint_calibration", *homes}))
+
+
+def compared(claim: Claim) -> list[str]:
+    """What each part of a comparison begins with, without its operating point: `nvidia/t4`, `45nm`."""
+    parts = (part.split() for part in _COMPARED.split(claim.subject))
+    return list(dict.fromkeys(words[0].partition("@")[0] for words in parts if words))
 
 
 @cache
