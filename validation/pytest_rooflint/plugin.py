@@ -59,9 +59,9 @@ def pytest_configure(config: pytest.Config) -> None:
         if specs := _folders(config, "rooflint_specs"):
             _specs_alone(config, specs, only=only)
         elif only:
-            raise pytest.UsageError(
-                "no golden folder: set rooflint_golden in pytest's configuration, or pass --golden DIR"
-            )
+            from rooflint.base.project import NO_GOLDEN  # noqa: PLC0415  # the inactive plugin must import next to nothing
+
+            raise pytest.UsageError(NO_GOLDEN)
         return
     from rooflint.base.project import golden_folders  # noqa: PLC0415  # the inactive plugin must import next to nothing
 

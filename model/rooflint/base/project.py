@@ -83,6 +83,12 @@ def _named(option: str, file: Path) -> tuple[list[Path], int]:
     return [file.parent / name for name in names], line
 
 
+NO_GOLDEN = (
+    'no golden folder: write rooflint_golden = ["golden"] below [tool.pytest.ini_options] of pyproject.toml, '
+    "or pass --golden DIR"
+)
+
+
 def golden_folders(given: Sequence[Path], named: Sequence[Path]) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
     """Golden folders, and the part of them that is judged: the given ones, or those that the project names.
 

@@ -49,6 +49,8 @@ def check(pytest_calls):
 def test_a_green_suite_ends_with_zero_and_leaves_its_evidence(tiny):
     result = tiny.script("rooflint", "check", *QUIET)
     assert result.returncode == 0, result.stdout + result.stderr
+    assert result.stdout.startswith("judging 8 claims, and the suite as a whole in 1 test\n")
+    assert "%]" not in result.stdout
     document = json.loads(tiny.read("reports/out/evidence.json"))
     assert (document["counts"]["claims"], document["counts"]["fail"], document["run"]["exit_status"]) == (8, 0, 0)
     assert document["problems"] == []
@@ -206,7 +208,7 @@ def test_it_asks_pytest_for_the_golden_claims_alone(tiny, check):
     status, (call,), _ = check()
     assert status == 0
     kept = ["--rooflint-evidence=reports/out/evidence.json", "--rooflint-store=.rooflint"]
-    assert call == ["-m", "pytest", "-q", "--rooflint-only", *kept]
+    assert call == ["-m", "pytest", "-q", "--override-ini=console_output_style=classic", "--rooflint-only", *kept]
 
 
 def test_further_arguments_reach_pytest(tiny, check):

@@ -328,7 +328,7 @@ def test_evidence_that_is_none_stays_as_it_is(small, mutate, text):
 
 def test_without_golden_files_there_is_nothing_to_ask(small, mutate):
     small.write("pyproject.toml", "[tool.pytest.ini_options]\n")
-    with pytest.raises(RooflintError, match="no golden folder: set rooflint_golden"):
+    with pytest.raises(RooflintError, match="no golden folder: write rooflint_golden"):
         mutate()
 
 

@@ -129,7 +129,7 @@ def check(
 
 def _arguments(*, is_brief: bool, is_compared: bool) -> list[str]:
     """What pytest runs and prints; a comparison prints failures by their cause, so pytest does not."""
-    found = ["-q"] if is_brief else []
+    found = ["-q", "--override-ini=console_output_style=classic"] if is_brief else []  # no [100%] behind an empty line
     found += ["--rooflint-only"]
     found += ["--rooflint-compared"] if is_compared else []
     return found + (["--tb=no", "-rN"] if is_brief and is_compared else [])

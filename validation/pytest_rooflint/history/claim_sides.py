@@ -21,7 +21,7 @@ from rooflint.base import git
 from rooflint.base.errors import InputError, Problem, RooflintError
 from rooflint.base.facts import Fact, Place
 from rooflint.base.files import write_atomically
-from rooflint.base.project import configured, named, project
+from rooflint.base.project import NO_GOLDEN, configured, named, project
 
 OPTION = "rooflint_golden"
 _SECTIONS = {"hardware": "device", "systems": "device", "architectures": "architecture"}
@@ -135,7 +135,7 @@ def sides(old: Side, new: Side, given: Sequence[Path], here: Path) -> tuple[Clai
     golden = [folder.resolve() for folder in given or configured(OPTION, project(here))]
     then = golden if given else _named_then(old, golden, top, here)
     if not golden and not then:
-        raise RooflintError("no golden folder: set rooflint_golden in pyproject.toml, or pass --golden DIR")
+        raise RooflintError(NO_GOLDEN)
     before = ClaimSide(_suite(old, [_copied(old, root, top) for root in then]), old, old.home, top)
     if before.unreadable:  # tables may stand anywhere
         git.export(top, str(old.commit), top, old.home)

@@ -13,7 +13,7 @@ import pytest
 
 from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import listed
-from rooflint.base.text import counted, sanitized
+from rooflint.base.text import counted, sanitized, wrapped
 
 
 class WrongSpecs(Exception):  # noqa: N818  # it is a verdict, not an error
@@ -78,8 +78,9 @@ class SpecsAlone:
         """Say what was not checked, and how it would be."""
         if self.is_checked:
             devices = counted(len(self.suite.devices()), "device")
-            terminalreporter.write_line(
+            text = (
                 f"specs of {devices}: form, sources and laws were checked, but no figure was compared with a document. "
-                "To compare figures, write golden/NAME.yaml (hardware, source, claims) and set rooflint_golden = "
-                "golden beside rooflint_specs"
+                "To compare figures, write golden/NAME.yaml (hardware, source, claims), "
+                'and rooflint_golden = ["golden"] beside rooflint_specs'
             )
+            terminalreporter.write_line(wrapped(text, "", 2))

@@ -311,6 +311,16 @@ class Run:
         self.config.stash[TRIAL] = replace(self.config.stash[TRIAL], judged=judged, say=fold.searching(self.config))
         return result
 
+    def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> str | list[str]:
+        """What `rooflint check` is about to judge; pytest itself counts on its last line only."""
+        if not self.fold.quiet or not items or self.config.getoption("collectonly"):
+            return []
+        claims = sum(isinstance(item, ClaimItem) for item in items)
+        others = len(items) - claims
+        return f"judging {counted(claims, 'claim')}" + (
+            f", and the suite as a whole in {counted(others, 'test')}" if others else ""
+        )
+
     def pytest_deselected(self, items: list[pytest.Item]) -> None:
         """Note what -k, --lf or a plugin leaves out."""
         self.guard.deselect(items)

@@ -12,7 +12,7 @@ from pytest_rooflint.golden.read import is_valid, load
 from rooflint.base.errors import InputError, RooflintError
 from rooflint.base.files import read_text
 from rooflint.base.parsed import Parsed
-from rooflint.base.project import configured, golden_folders
+from rooflint.base.project import NO_GOLDEN, configured, golden_folders
 from rooflint.hardware.device import Hardware
 from rooflint.hardware.names import system_of
 from rooflint.hardware.registry import Registry
@@ -65,7 +65,7 @@ class Suite:
         """
         roots, part = golden_folders([folder.resolve() for folder in golden or ()], _resolved("rooflint_golden"))
         if not roots:
-            raise RooflintError("no golden folder: set rooflint_golden in pyproject.toml, or pass --golden DIR")
+            raise RooflintError(NO_GOLDEN)
         options = [f"--rooflint-golden={folder}" for folder in (() if part else golden or ())]
         options += [f"--rooflint-specs={folder}" for folder in specs or ()]
         own = [folder.resolve() for folder in specs or ()] or _resolved("rooflint_specs")
