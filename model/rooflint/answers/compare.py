@@ -169,7 +169,7 @@ def overview(found: Comparison, baseline: Contender | None) -> Grid:
     if any(one.prediction.has("energy") and not one.prediction.complete for one in found.able):
         note += "; ≥ an energy term is missing, so the device cannot win on energy"
     if any("fidelity" in one.prediction.reasons for one in found.able):
-        note += "; ≥ roofline latency, where calibrated kernel times are not available"
+        note += "; ≥ roofline latency, a lower bound, which does not win against calibrated times"
     if baseline:
         table = Table(AGAINST, tuple(_row_against(one, baseline) for one in found.able))
         return Grid("Comparison", table, f"{note}; ×: relative to {baseline.short}", strong)

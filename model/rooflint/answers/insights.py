@@ -127,7 +127,8 @@ def _trade_off(frugal: Contender, fast: Contender) -> Iterator[str]:
 
 
 def _lead(found: Comparison, by: str, winner: Contender) -> Iterator[str]:
-    scores = [(score, one) for one in found.able if one is not winner and (score := score_of(one.prediction, by))]
+    others = (one for one in found.competing(by) if one is not winner)
+    scores = [(score, one) for one in others if (score := score_of(one.prediction, by))]
     if not scores:
         return
     score, second = min(scores, key=lambda pair: pair[0])

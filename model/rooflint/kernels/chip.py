@@ -1,5 +1,6 @@
 """Chip: the facts of a GPU that latencies of kernels follow from, on matrix units or on CUDA cores."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -90,15 +91,18 @@ class Chip:
 def chip_of(hardware: Hardware, precision: str, launches: LaunchOverheads) -> Chip:
     """The chip that a device is in a precision; `launches` are what documents say of launching kernels.
 
-    Raises MissingFactError with the fact that its spec lacks, and for CUDA cores in a precision in which nobody
+    Raises MissingFactError with all facts that its spec lacks, and for CUDA cores in a precision in which nobody
     measured them; UnsupportedError or UndisclosedError as `working_units`.
     """
     unit = working_units(hardware, precision)[0]
-    threads = _fact(hardware, f"units.{unit.name}.issue_threads", "threads that issue an instruction together")
-    special = _fact(hardware, f"special_function_units.{unit.group}", "units that find the exponentials of a softmax")
-    on_cores = _cores(hardware, unit, precision) if unit.circuit == CUDA_CORE else ()
-    l2 = _fact(hardware, "caches.l2.capacity", "capacity of the L2 cache")
-    tdp = _fact(hardware, "tdp", "rated power")
+    wanted = {
+        f"units.{unit.name}.issue_threads": "threads that issue an instruction together",
+        f"special_function_units.{unit.group}": "units that find the exponentials of a softmax",
+        "caches.l2.capacity": "capacity of the L2 cache",
+        "tdp": "rated power",
+        **(_of_cores(hardware, unit, precision) if unit.circuit == CUDA_CORE else {}),
+    }
+    threads, special, l2, tdp, *on_cores = _facts(hardware, wanted)
     memory = hardware.main_memory().derivation()
     launch = launches.taken_for(hardware, "graph")
     generation = generation_of(hardware.architecture or "")
@@ -137,23 +141,26 @@ def device_link(hardware: Hardware) -> Link | None:
     return Link(max(one_way), reduces=hardware.architecture in IN_SWITCH) if one_way else None
 
 
-def _cores(hardware: Hardware, unit: ComputeUnit, precision: str) -> tuple[Fact, Fact]:
-    """Schedulers and process. Raises MissingFactError."""
+def _of_cores(hardware: Hardware, unit: ComputeUnit, precision: str) -> dict[str, str]:
+    """Schedulers and process, with what they are. Raises MissingFactError."""
     if precision != MEASURED_ON_CORES:
         raise MissingFactError(
             f"{hardware.label} computes {precision} on its {unit.name}, measured only in {MEASURED_ON_CORES}; "
             "this precision has no calibrated latency"
         )
-    return (
-        _fact(hardware, f"warp_schedulers.{unit.group}", "schedulers that issue to its CUDA cores"),
-        _fact(hardware, "process", "process, which sets the energy of an op"),
-    )
+    return {
+        f"warp_schedulers.{unit.group}": "schedulers that issue to its CUDA cores",
+        "process": "process, which sets the energy of an op",
+    }
 
 
-def _fact(hardware: Hardware, path: str, what: str) -> Fact:
-    if path in hardware.facts:
-        return hardware.facts[path]
-    raise MissingFactError(
-        f"{hardware.label} lacks the fact '{path}': {what}; without it there is no silicon latency, "
-        "which speaks of matrix units and CUDA cores of NVIDIA's GPUs"
-    )
+def _facts(hardware: Hardware, wanted: Mapping[str, str]) -> list[Fact]:
+    """The facts at some paths. Raises MissingFactError with all that the spec lacks, and what they are."""
+    lacking = [f"'{path}': {what}" for path, what in wanted.items() if path not in hardware.facts]
+    if lacking:
+        fact, it = ("fact", "it") if len(lacking) == 1 else ("facts", "them")
+        raise MissingFactError(
+            f"{hardware.label} lacks the {fact} {', '.join(lacking)}; without {it} there is no silicon latency, "
+            "which speaks of matrix units and CUDA cores of NVIDIA's GPUs"
+        )
+    return [hardware.facts[path] for path in wanted]

@@ -224,14 +224,20 @@ class Comparison:
         """The contenders that can run the network."""
         return tuple(one for one in self.contenders if one.found)
 
-    def leaders(self, by: str) -> tuple[Contender, ...]:
-        """The best by a criterion or by balance, and all that equal it; none where it is known of no device.
+    def competing(self, by: str) -> tuple[Contender, ...]:
+        """Those that may win by a criterion.
 
-        A device whose launch overhead is not known does not compete with devices that pay theirs.
+        A device whose launch overhead is not known does not compete with devices that pay theirs, nor a lower bound of
+        the latency with calibrated times.
         """
-        paying = tuple(one for one in self.able if one.pays)
-        competing = self.able if by not in OF_TIME or not paying else paying
-        return tuple(least((score_of(one.prediction, by), one) for one in competing))
+        if by not in OF_TIME:
+            return self.able
+        paying = tuple(one for one in self.able if one.pays) or self.able
+        return tuple(one for one in paying if one.prediction.silicon) or paying
+
+    def leaders(self, by: str) -> tuple[Contender, ...]:
+        """The best by a criterion or by balance, and all that equal it; none where it is known of no device."""
+        return tuple(least((score_of(one.prediction, by), one) for one in self.competing(by)))
 
     def winner(self, by: str) -> Contender | None:
         """The one that leads alone; None in a tie, and where it is known of no device."""

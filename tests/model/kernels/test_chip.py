@@ -47,9 +47,17 @@ def test_matrix_units_that_more_or_less_than_a_warp_starts_run_beside_it(device,
 )
 def test_a_device_without_an_input_is_told_which(device, path):
     with pytest.raises(
-        MissingFactError, match=f"^{device} lacks the fact '{path}': .*no silicon latency, which speaks of .*NVIDIA"
+        MissingFactError, match=f"^{device} lacks the facts? '{path}': .*no silicon latency, which speaks of .*NVIDIA"
     ):
         chip_of(REGISTRY.get(device), "bf16", LAUNCHES)
+
+
+def test_all_inputs_that_a_device_lacks_are_named_at_once():
+    with pytest.raises(MissingFactError) as caught:
+        chip_of(REGISTRY.get("amd/mi300x"), "bf16", LAUNCHES)
+    for path in ("units.matrix_core.issue_threads", "special_function_units.CU", "caches.l2.capacity"):
+        assert f"'{path}': " in str(caught.value)
+    assert "'tdp'" not in str(caught.value)
 
 
 def test_a_precision_that_a_device_lacks_is_refused_as_anywhere():

@@ -21,7 +21,7 @@ from rooflint.prediction.comparison import (
     requirements,
     score_of,
 )
-from rooflint.prediction.predict import Setting, predict
+from rooflint.prediction.predict import SILICON, Setting, predict
 from rooflint.workloads.tables import load_workload
 
 REGISTRY = Registry()
@@ -58,6 +58,16 @@ def test_a_device_whose_launches_are_not_counted_does_not_beat_those_that_pay_th
     assert free.winner("latency") is min(free.able, key=lambda one: one.prediction.latency_s)
     unpaid = comparison("intel/xeon-8490h", "stillwater/kpu-t768")
     assert unpaid.winner("latency") is unpaid.able[1]
+
+
+def test_a_lower_bound_does_not_win_against_calibrated_times():
+    found = comparison("nvidia/h100-sxm5-80gb", "google/tpu-v4", fidelity=SILICON)
+    h100, tpu = found.able
+    assert tpu.prediction.latency_s < h100.prediction.latency_s
+    assert (h100.prediction.silicon is not None, tpu.prediction.silicon) == (True, None)
+    assert found.winner("latency") is found.winner("throughput") is found.winner("energy") is h100
+    assert found.leaders("memory") == found.able
+    assert not any("leads tpu-v4" in line for line in insights(found))
 
 
 def test_a_precision_that_a_device_lacks_comes_with_the_nearest_one():

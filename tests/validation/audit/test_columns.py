@@ -276,8 +276,13 @@ def test_gibibytes_are_gigabytes_on_the_label(audited):
 
 
 def test_a_derived_figure_that_its_vendor_contradicts_is_disputed(audited):
-    # Google prints 918 for the v6e, and two MXUs at an assumed clock give half of it
-    assert statuses(audited("device,bf16_tflops\nTPU v6e,459\nTPU v6e,918\n")) == ["disputed", "disputed"]
+    # Huawei prints 280, of cubes and vectors at another clock
+    assert statuses(audited("device,fp16_tflops\nAscend 910B4,280\nAscend 910B4,245.8\n")) == ["disputed", "disputed"]
+
+
+def test_half_of_what_google_prints_for_the_v6e_is_wrong(audited):
+    (wrong,) = audited("device,bf16_tflops\nTPU v6e,459\n")
+    assert (wrong.status, wrong.explanations[0].error) == ("wrong", "MAC for op")
 
 
 def test_figures_of_founders_editions_and_of_announcements_are_disputed(audited):
