@@ -48,8 +48,13 @@ def wrapped(text: str, head: str, indent: int, width: int = 0) -> str:
     wrapper = textwrap.TextWrapper(width, initial_indent=head, subsequent_indent=" " * indent)
     wrapper.break_long_words = wrapper.break_on_hyphens = False
     first, *rest = wrapper.wrap(text) or [""]
-    rest = [line if len(line) <= width else line.strip().rjust(width) for line in rest]
+    rest = [line if len(line) <= width else _indented_less(line.strip(), indent, width) for line in rest]
     return "\n".join((first, *rest)).rstrip()
+
+
+def _indented_less(line: str, indent: int, width: int) -> str:
+    """As far as the second column, so that paths stand below one another, where they fit there."""
+    return f"{'':{max(0, min(12, indent, width - len(line)))}}{line}"
 
 
 def grouped(number: int, gap: str = " ") -> str:

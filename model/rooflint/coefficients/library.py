@@ -179,6 +179,9 @@ def _listed(things: Iterable[str]) -> str:
 
 MODES: tuple[schema.Mode, ...] = get_args(schema.Mode)
 
+GRAPH = "graph"
+"""The mode of kernels that are recorded once and replayed."""
+
 FREE = "free"
 """A launch that costs nothing, as in the plain roofline; besides MODES."""
 
@@ -354,10 +357,16 @@ class Coefficients:
     def usual_launch(self, kind: str, vendor: str, mode: str) -> Coefficient | None:
         """What is published of a vendor's devices of a kind, else of another vendor's; None without either. [s]
 
+        Another vendor's is not taken where a recorded graph, which saves launches, costs the vendor's devices more.
         Raises UnknownCoefficientError for an unknown mode, or InputError.
         """
-        found = self.launches().overhead(kind, vendor, mode) or self.launches().of_kind(kind, mode)
-        return of_range(found) if found else None
+        launches = self.launches()
+        if own := launches.overhead(kind, vendor, mode):
+            return of_range(own)
+        borrowed, graph = launches.of_kind(kind, mode), launches.overhead(kind, vendor, GRAPH)
+        if borrowed is None:
+            return None
+        return max((of_range(one) for one in (borrowed, graph) if one), key=lambda one: one.typical)
 
     def _single(self, name: str) -> Path:
         for root in self.registry.roots:

@@ -438,9 +438,8 @@ def _launch_reason(
         return {"launch": f"no launch overhead of a {hardware.kind} like {hardware.id} is known; counted as none"}
     if energies.coefficients.launch_overhead(hardware, launch):
         return {}
-    seconds = format_quantity(overhead.typical, SECONDS)
-    others = f"{seconds} of other devices ({overhead.basis}) is used instead"
-    return {"launch": f"no launch overhead of a {hardware.kind} like {hardware.id} is known; {others}"}
+    instead = f"{format_quantity(overhead.typical, SECONDS)} ({overhead.basis}) is used instead"
+    return {"launch": f"no {launch} launch overhead of a {hardware.kind} like {hardware.id} is known; {instead}"}
 
 
 def _or_reason(reasons: dict[str, str], what: str, found: Callable[[], T]) -> T | None:

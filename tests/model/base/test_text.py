@@ -69,7 +69,7 @@ def test_a_long_row_is_wrapped_below_its_third_column(monkeypatch):
 def test_a_long_path_is_indented_less_than_other_lines():
     path = "rooflint/specs/architectures/nvidia/hopper-gh100.yaml:20"
     lines = row("facts", "4", f"per_group (quoted) {path}", width=80).splitlines()
-    assert lines == ["  facts     4                 per_group (quoted)", f"{path:>80}"]
+    assert lines == ["  facts     4                 per_group (quoted)", f"{'':12}{path}"]
     assert row("facts", "4", "a " * 30 + "b" * 90, width=80).splitlines()[-1] == "b" * 90
 
 

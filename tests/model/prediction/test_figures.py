@@ -123,7 +123,7 @@ def test_notes_on_launches_and_fidelity_are_no_reason_why_a_figure_is_missing():
     setting = Setting("fp32", fidelity=SILICON)
     m1 = predict_tables(REGISTRY.get("apple/m1"), stacks([NETWORKS[SMALL[0]]]), ENERGIES, setting)
     assert "is that of the roofline" in m1.not_known[0]
-    assert "no launch overhead of a gpu like apple/m1 is known" in m1.not_known[0]
+    assert "no stream launch overhead of a gpu like apple/m1 is known" in m1.not_known[0]
     assert m1.missing[0].startswith("apple/m1: unknown memory 'lpddr4x'")
     assert "launch" not in m1.missing[0]
     assert "roofline" not in m1.missing[0]

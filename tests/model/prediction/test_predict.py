@@ -138,10 +138,13 @@ def test_a_launch_overhead_that_nobody_published_is_none_and_said():
 
 
 def test_a_launch_of_another_vendor_of_the_kind_is_taken_and_said():
-    # nobody printed what a stream costs on an AMD GPU; without one it would race NVIDIA's for nothing
+    # nobody printed what a stream costs on an AMD GPU; a graph, which saves launches, costs more than NVIDIA's stream
     found = prediction("amd/mi300x", compute="bf16")
-    assert found.launch.typical == prediction("nvidia/h100-sxm5-80gb", compute="bf16").launch.typical
-    assert "2.1 µs of other devices (nvidia gpu stream launch) is used instead" in found.reasons["launch"]
+    assert found.launch.typical == prediction("amd/mi300x", compute="bf16", launch="graph").launch.typical
+    assert found.launch.typical > prediction("nvidia/h100-sxm5-80gb", compute="bf16").launch.typical
+    assert "3.865 µs (amd gpu graph launch) is used instead" in found.reasons["launch"]
+    synchronous = prediction("amd/mi300x", compute="bf16", launch="synchronous")
+    assert "6.7 µs (nvidia gpu synchronous launch) is used instead" in synchronous.reasons["launch"]
 
 
 def test_a_mode_of_launching_that_there_is_not_is_refused():

@@ -26,7 +26,7 @@ from pytest_rooflint.suite.verdict import Outcome, Verdict
 from rooflint.base.errors import InputError, RooflintError, shown, shown_short
 from rooflint.base.facts import Fact
 from rooflint.base.units import measure
-from rooflint.diagnosis.causes import Cause, Span, ratio_text
+from rooflint.diagnosis.causes import AS_SPARSE, Cause, Span, ratio_text
 from rooflint.diagnosis.diagnose import candidates, shortlist
 from rooflint.hardware.device import UndisclosedError
 
@@ -321,7 +321,17 @@ class Trial:
         judged = partial(judge, claim, nodeid, excuses=self.excuses, trial=self)
         verdict, noted = self.noting(judged, claim, self.suite)
         self._outcomes[key] = verdict.outcome == "fail"
-        return verdict, noted
+        return replace(verdict, causes=tuple(self._possible(cause, claim) for cause in verdict.causes)), noted
+
+    def _possible(self, cause: Cause, claim: Claim) -> Cause:
+        """A cause whose remedy can be written: no document is claimed to print the sparse figure twice."""
+        if cause.remedy != AS_SPARSE:
+            return cause
+        for other in self.suite.read(claim.file).claims:
+            same = (other.kind, other.subject, other.source) == (claim.kind, claim.subject, claim.source)
+            if same and other.option("sparse"):
+                return replace(cause, remedy=f"line {other.line} quotes the sparse figure; quote the dense one here")
+        return cause
 
     def ranked(self, causes: tuple[Cause, ...]) -> tuple[Cause, ...]:
         """The causes worth showing; first those whose repair fixes most claims and breaks none."""
