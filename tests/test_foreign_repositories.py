@@ -157,6 +157,16 @@ def test_a_wrong_claim_is_red_and_the_file_of_the_user_is_named_first(python, wo
     assert "site-packages" not in cause
 
 
+def test_no_document_is_claimed_to_print_a_sparse_figure_twice(python, world):
+    root = world("goldens only")
+    sparse = "sparse: true, expect: 3958 TFLOP/s}"
+    edit(root / "golden/h100.yaml", "bf16, expect: 989.4", f"fp8, {sparse}\n  - {{peak: tensor_core fp8, expect: 3958")
+    found = run(python, root, "pytest")
+    assert found.returncode == 1, found.stdout + found.stderr
+    cause = " ".join(found.stdout.partition("  ratio ")[2].partition("  facts ")[0].split())
+    assert "golden/h100.yaml:5 expect; line 4 quotes the sparse figure; quote the dense one here" in cause
+
+
 def test_a_device_of_the_user_without_a_claim_is_red(python, world):
     root = world("both")
     (root / "golden/npu-1.yaml").unlink()

@@ -19,7 +19,6 @@ from pytest_rooflint.suite.judge import Trial, is_known_wrong, judge, key_of
 from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Verdict
 from rooflint.base.units import BYTES_PER_S, OPS_PER_S, WATTS
-from rooflint.diagnosis.causes import AS_SPARSE
 from rooflint_report.evidence import as_json
 
 TODAY = datetime.date(2026, 11, 20)
@@ -462,19 +461,6 @@ def test_a_search_says_what_it_is_at_and_nothing_at_its_end(tiny):
     Trial(suite, say=told.append).verdict(peak, "x")
     assert told[:2] == ["searching for causes", f"trying repair 1 of {len(told) - 2}"]
     assert told[-1] == ""
-
-
-def test_no_document_is_claimed_to_print_the_sparse_figure_twice(tmp_path):
-    sparse = "  - {peak: tensor_core bf16, sparse: true, expect: 1979 TFLOP/s}\n"
-    for twin, remedy in ((sparse, "line 5 quotes the sparse figure; quote the dense one here"), ("", AS_SPARSE)):
-        (tmp_path / "h100.yaml").write_text(
-            "hardware: nvidia/h100-sxm5-80gb\nsource: {document: A data sheet, where: table 1, grade: read}\nclaims:\n"
-            f"  - {{peak: tensor_core bf16, expect: 1979 TFLOP/s}}\n{twin}",
-            encoding="utf-8",
-        )
-        suite = Suite.of([tmp_path], [])
-        verdict, _ = Trial(suite).verdict(suite.claims()[0], "x")
-        assert verdict.causes[0].remedy == remedy
 
 
 def test_a_run_of_one_file_tries_no_laws_of_other_files(tiny):
