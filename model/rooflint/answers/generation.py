@@ -1,6 +1,7 @@
 """The answer to `--generate N`: time to first token, time per output token, what fits, and what it costs."""
 
-from collections.abc import Iterator, Sequence
+import datetime
+from collections.abc import Collection, Iterator, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -192,7 +193,11 @@ def answer(
         memory=NeededRecord(**{name: getattr(memory, name) for name in fields}),
         devices=[_record(one, wanted) for one in found],
         does_not_fit=[too_large(one) for one in able if one.fits is False],
-        caveats=[*caveats(one.contender for one in found), *(SHARED_CAVEATS if how.devices > 1 else ())],
+        caveats=[
+            *caveats(one.contender for one in found),
+            *(SHARED_CAVEATS if how.devices > 1 else ()),
+            *unlike_practice(able),
+        ],
     )
     sections = [*_sections(run, record, able, wanted, phase)]
     if kernels and found[0].found:
@@ -334,6 +339,33 @@ SHARED_CAVEATS = (
     "devices wait for collectives: nothing is computed meanwhile",
     "energy of links and switches is not counted",
 )
+
+
+LAUNCH_BOUND = 0.1
+"""Share of a pass of decode in launches from which on it is said that engines record them. [1]"""
+
+APART = datetime.timedelta(days=180)
+"""Between the dates of prices from which on it is said that they do not compare."""
+
+
+def unlike_practice(found: Collection[Generation]) -> Iterator[str]:
+    """Where these runs differ from those of engines, and their prices from one another."""
+    shares = {one.short: one.decode.waits_s["launch"] / one.decode.latency_s for one in found if one.decode}
+    if shares and max(shares.values()) > LAUNCH_BOUND and any(one.setting.launch == "stream" for one in found):
+        most = max(shares, key=shares.__getitem__)
+        yield (
+            f"launches are {percent(shares[most])} of a pass of decode on {most}; engines record decode as a graph: "
+            "--launch graph"
+        )
+    dated = {one.tariff.date: one for one in found if one.tariff and one.tariff.date}
+    if not dated:
+        return
+    first, last = min(dated), max(dated)
+    if datetime.date.fromisoformat(last) - datetime.date.fromisoformat(first) > APART:
+        yield (
+            f"the prices are from {first} ({dated[first].short}) to {last} ({dated[last].short}); they may compare "
+            "days and providers rather than devices, and your own go into specs/prices"
+        )
 
 
 def _shared(one: Generation) -> tuple[str, ...]:

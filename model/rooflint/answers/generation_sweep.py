@@ -16,6 +16,7 @@ from rooflint.answers.generation import (
     rate_text,
     seconds_text,
     too_large,
+    unlike_practice,
 )
 from rooflint.answers.insights import caveats
 from rooflint.answers.record import PolicyRecord, RefusedRecord, basis_text, policy_record, policy_text, settings_text
@@ -98,7 +99,8 @@ def answer(runs: Sequence[Run], found: Sequence[Candidate], wanted: Sequence[Req
     """The best batch of each device and precision, and the Pareto line over all of them."""
     first = runs[0]
     front = pareto(run for one in found for run in one.able(wanted))
-    sentences, tokens = tuple(caveats(one.contender for one in found)), counted(first.generate, "token")
+    unlike = unlike_practice([run for one in found for run in one.runs])
+    sentences, tokens = (*caveats(one.contender for one in found), *unlike), counted(first.generate, "token")
     return Answer(
         title=f"{first.network.name}: {tokens} after a prompt of {first.prompt}, over batches",
         subtitle=f"{settings_text([one.setting for one in found])}; {basis_text(found[0].setting)}",

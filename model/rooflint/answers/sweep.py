@@ -1,6 +1,7 @@
 """The answers to `rooflint models` and `rooflint sweep`: networks on one device, and batches of one network."""
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -18,7 +19,7 @@ from rooflint.answers.record import (
     settings_text,
 )
 from rooflint.base.text import UNKNOWN, counted
-from rooflint.base.units import percent
+from rooflint.base.units import BYTES, format_quantity, percent
 from rooflint.hardware.schema import Strict
 from rooflint.output.answer import Answer, Record
 from rooflint.output.sections import Curve, Curves, Grid, Prose, Rooflines, Section, Table
@@ -26,6 +27,7 @@ from rooflint.prediction.comparison import BALANCE, Contender, Requirement, scor
 from rooflint.prediction.metrics import red_flags
 from rooflint.prediction.predict import Prediction, Setting
 from rooflint.prediction.sweep import BatchSweep, Crossover, crossovers, leader
+from rooflint.roofline import cache_bytes
 from rooflint.workloads.workload import Workload
 
 NETWORKS = ("network", "Gop", "latency", "energy", "memory", "units", "peak %", "bound by")
@@ -343,7 +345,24 @@ def _note(one: BatchSweep) -> str:
     if hot:
         worst = max(hot, key=lambda found: found.over_limit or 0.0)
         notes.append(f"power exceeds its limit from batch {hot[0].batch} on, up to {worst.over_limit:.3g} × the limit")
+    notes.append("batch eff.: throughput over batch × that of batch 1")
     return "; ".join(notes)
+
+
+FALL = 0.9
+"""Of the throughput of the batch before, below which the cause is told. [1]"""
+
+
+def _falls(one: BatchSweep) -> Iterator[str]:
+    """At which batches throughput is less than before because a tensor outgrows the cache."""
+    room = cache_bytes(one.contender.hardware) if one.setting.cached else 0.0
+    pairs = pairwise(one.predictions) if room else ()
+    falls = [f"{after.batch}" for before, after in pairs if after.throughput_per_s < FALL * before.throughput_per_s]
+    if falls:
+        yield (
+            f"{one.label}: throughput falls at batch {', '.join(falls)}, where tensors outgrow the "
+            f"{format_quantity(room, BYTES)} of its largest cache, which keeps a tensor whole or not at all here"
+        )
 
 
 def _told(able: Sequence[BatchSweep]) -> Iterator[str]:
@@ -354,6 +373,7 @@ def _told(able: Sequence[BatchSweep]) -> Iterator[str]:
                 f"{one.label}: {before.bound}-bound up to batch {before.batch}, {after.bound}-bound from batch "
                 f"{after.batch} on ({intensity}, breakpoint {after.breakpoint_ops_per_byte:.3g})"
             )
+        yield from _falls(one)
     for by in ("latency", "energy"):
         for cross in crossovers(able, by):
             yield from _crossed(cross, by)

@@ -31,8 +31,15 @@ peak: sum of the units that a network runs on, of one processor where a module
 has several; ≈ estimate; rooflint peaks DEVICE derives the peak of each unit"""
 
 app = typer.Typer(add_completion=False)
-sheets = typer.Typer(help="List and show devices.", no_args_is_help=True)
+sheets = typer.Typer()
 app.add_typer(sheets, name="hardware")
+
+
+@sheets.callback(invoke_without_command=True)
+def hardware_command(context: typer.Context) -> None:
+    """List devices, or show every fact of one."""
+    if context.invoked_subcommand is None:
+        list_devices()
 
 
 @dataclass(frozen=True)

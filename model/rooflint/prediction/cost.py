@@ -158,6 +158,8 @@ class Tariff:
     electricity_usd_per_kwh: float
     pue: float
     years: float
+    date: str = ""
+    """When the price was printed, 2025-03-03; empty for one that was given."""
 
     @property
     def says(self) -> str:
@@ -205,10 +207,10 @@ def tariff(device: str, tables: CostTables, text: str = "", place: Place | None 
             raise PriceError(f"price: {error}; a rent is in USD/h, a purchase in USD") from error
     try:
         rent = tables.prices.rents(device)[0]
-        return Tariff(RENT, rent.fact.value, _origin(rent), *around)
+        return Tariff(RENT, rent.fact.value, _origin(rent), *around, rent.date)
     except NoPriceError:
         bought = tables.prices.purchases(device)[0]
-        return Tariff(PURCHASE, bought.fact.value, _origin(bought), *around)
+        return Tariff(PURCHASE, bought.fact.value, _origin(bought), *around, bought.date)
 
 
 def _origin(price: Price) -> str:

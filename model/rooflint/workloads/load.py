@@ -209,10 +209,19 @@ def _torchvision(name: str, shapes: Shapes, folder: Path, fresh: bool, roots: Se
         having = [committed.rpartition("/")[2] for committed in workload_ids()] + network_names(roots)
         if name in having:
             raise MissingTorchError(f"{name}: to capture it anew, or for another input, {error}") from error
-        near = difflib.get_close_matches(name.lower(), having, n=1)
-        meant = f"{name}: did you mean {near[0]}? It" if near else name
-        known = "rooflint networks lists them"
-        raise MissingTorchError(f"{meant} is not among the networks that need no capture ({known}); {error}") from error
+        if begun := [one for one in having if _letters(one).startswith(_letters(name))]:
+            raise WorkloadError(
+                f"unknown network '{name}'{did_you_mean(begun)} 'rooflint networks' lists all"
+            ) from error
+        near = did_you_mean(difflib.get_close_matches(name.lower(), having, n=1)) or ";"
+        raise MissingTorchError(
+            f"unknown network '{name}'{near} 'rooflint networks' lists those by name; {error}"
+        ) from error
+
+
+def _letters(name: str) -> str:
+    """A name without what people leave out: `llama-3.1-8b` is llama318b."""
+    return "".join(letter for letter in name.lower() if letter.isalnum())
 
 
 def configured_network(name: str, roots: Sequence[Path] = (PACKAGED,)) -> Network | None:

@@ -48,6 +48,21 @@ def test_what_fits_in_a_smaller_batch_is_told():
     assert 1 < largest < 64
 
 
+def test_launches_that_engines_save_and_prices_of_other_years_are_told():
+    def told(*devices, **more):
+        return rl.generate("llama-3.1-8b", list(devices), prompt=512, generate=64, **more).answer().record.caveats
+
+    plain, graph, large = told("h100-sxm5"), told("h100-sxm5", launch="graph"), told("h100-sxm5", batch=256)
+    (sentence,) = (one for one in plain if "launches are" in one)
+    share = float(sentence.split()[2])
+    assert 10 < share < 50
+    assert sentence.endswith("of a pass of decode on h100-sxm5-80gb; engines record decode as a graph: --launch graph")
+    assert not any("launches are" in one for one in (*graph, *large))
+    assert not any("prices" in one for one in told("h100-sxm5", "mi300x"))
+    (prices,) = (one for one in told("h100-sxm5", "h200-sxm") if "prices" in one)
+    assert prices.startswith("the prices are from 2025-03-17 (h200-sxm-141gb) to 2026-05-18 (h100-sxm5-80gb); ")
+
+
 def test_json_is_the_record_and_csv_has_a_row_a_device():
     found = json.loads(run(*ASKED, "-f", "json"))
     GenerateRecord.model_validate_json(json.dumps(found))

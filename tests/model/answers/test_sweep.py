@@ -49,6 +49,21 @@ def test_an_overtaking_names_who_overtakes_whom_with_both_figures():
     assert message.index(mine) < message.index(theirs)
 
 
+def test_where_tensors_outgrow_a_cache_the_fall_of_the_throughput_is_told():
+    def told(batches, *, cached):
+        settings = [Setting("fp16", cached=cached)]
+        found = sweep([REGISTRY.get("nvidia/l4")], RESNET, ENERGIES, settings, batches)
+        answer = sweep_answer(RESNET, found, ())
+        return found[0].predictions, [one for one in answer.record.insights if "falls" in one]
+
+    (fitting, outgrown), (sentence,) = told((16, 32), cached=True)
+    assert outgrown.throughput_per_s < fitting.throughput_per_s
+    assert sentence.startswith(
+        "l4: throughput falls at batch 32, where tensors outgrow the 50.33 MB of its largest cache"
+    )
+    assert told((1, 4, 16), cached=True)[1] == told((16, 32), cached=False)[1] == []
+
+
 def test_a_pair_leads_by_the_factor_to_the_next():
     found = swept("nvidia/h100-sxm5-80gb", "google/tpu-v4")
     rows = {row[0]: row for row in section(sweep_answer(RESNET, found, ()), "Best device by batch").table.rows}
@@ -161,7 +176,9 @@ def test_each_batch_has_a_row_with_its_share_of_the_peak_and_of_perfect_batching
         ("64", "9.479 µs", "6,751,625/s", "11.13 µJ", "91.5 %", "21.7", "memory"),
         ("1024", "35.07 µs", "29,195,342/s", "5.19 µJ", "24.7 %", "94", "compute"),
     )
-    assert grid.note == "power exceeds its limit from batch 64 on, up to 2.16 × the limit"
+    power, batches = grid.note.split("; ")
+    assert power == "power exceeds its limit from batch 64 on, up to 2.16 × the limit"
+    assert batches == "batch eff.: throughput over batch × that of batch 1"
 
 
 def test_who_leads_at_a_batch_leads_by_its_factor_to_the_other():

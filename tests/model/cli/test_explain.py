@@ -70,7 +70,7 @@ def test_markdown_has_the_ladder():
 
 
 def test_a_device_that_lacks_a_fact_is_told_which():
-    with pytest.raises(UnsupportedError, match=r"amd/mi300x lacks the fact 'units\.matrix_core\.issue_threads'"):
+    with pytest.raises(UnsupportedError, match=r"amd/mi300x lacks the facts 'units\.matrix_core\.issue_threads'"):
         run("8", "8", "8", "-d", "mi300x")
 
 

@@ -296,7 +296,7 @@ def test_a_list_has_the_fidelity_that_a_device_has():
 
 def test_commands_that_look_closer_ask_in_the_same_fidelity():
     text = " ".join(run("compare", "resnet18", "--fidelity", "silicon").split())
-    assert "rooflint analyze resnet18 tpu-v4 --fidelity silicon" in text
+    assert "rooflint analyze resnet18 h100-sxm5-80gb --fidelity silicon" in text
 
 
 @pytest.mark.parametrize("question", ["compare resnet18", "analyze resnet18 gpu", "models gpu", "sweep resnet18"])

@@ -178,10 +178,10 @@ def test_a_shape_that_no_input_has_is_refused(name, shapes, sentence, tmp_path):
     [
         (
             "resnt18",
-            "resnt18: did you mean resnet18? It is not among the networks that need no capture (rooflint networks ",
+            "unknown network 'resnt18'; did you mean resnet18? 'rooflint networks' lists those by name; capturing a ",
         ),
-        ("ResNet18", "ResNet18: did you mean resnet18? It is not among "),
-        ("zzz", "zzz is not among the networks that need no capture (rooflint networks lists them); "),
+        ("ResNet81", "unknown network 'ResNet81'; did you mean resnet18? "),
+        ("zzz", "unknown network 'zzz'; 'rooflint networks' lists those by name; capturing a network needs torch"),
     ],
 )
 def test_a_misspelt_network_is_asked_about_before_torch_is(name, start, tmp_path, monkeypatch):
@@ -193,6 +193,23 @@ def test_a_misspelt_network_is_asked_about_before_torch_is(name, start, tmp_path
         network(name, folder=tmp_path)
     assert str(error.value).startswith(start)
     assert str(error.value).endswith(f"; capturing a network needs torch; {extra('torch')}")
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("ResNet18", "resnet18?"),
+        ("llama3", "llama-3.1-405b, llama-3.1-70b or llama-3.1-8b?"),
+    ],
+)
+def test_the_beginning_of_a_name_is_asked_about_without_a_word_on_torch(name, meant, tmp_path, monkeypatch):
+    def absent():
+        raise load.MissingTorchError(f"capturing a network needs torch; {extra('torch')}")
+
+    monkeypatch.setattr(load, "libraries", absent)
+    with pytest.raises(load.WorkloadError) as error:
+        network(name, folder=tmp_path)
+    assert str(error.value) == f"unknown network '{name}'; did you mean {meant} 'rooflint networks' lists all"
 
 
 def test_a_file_in_onnx_needs_an_extra_that_the_message_names(tmp_path, monkeypatch):
