@@ -24,7 +24,8 @@ from rooflint.hardware.schema import Id
 from rooflint.kernels.shapes import Numbers
 from rooflint.prediction.parallel import Place, place
 from rooflint.prediction.predict import Setting
-from rooflint.prediction.training import Recompute, Run, Training, train
+from rooflint.prediction.training import Training, train
+from rooflint.prediction.training_run import Recompute, Run
 from rooflint.workloads.networks import Network, network_named
 from rooflint.workloads.parallelism import Parallelism
 from rooflint_calibration.generations import RatedRowSpec, RatedTable, RatedTableSpec, read_as
@@ -46,8 +47,12 @@ class TrainingRowSpec(RatedRowSpec):
     """Sequences that a device computes at once."""
     recompute: Recompute
     system: Id | None = None
-    """What the devices are part of, where all of them are tensor or data parallel."""
+    """What the devices are part of, where it is known how they share the network; those that are left are `dp`."""
     tp: Annotated[int, Field(ge=1)] = 1
+    pp: Annotated[int, Field(ge=1)] = 1
+    virtual_stages: Annotated[int, Field(ge=1)] = 1
+    ep: Annotated[int, Field(ge=1)] = 1
+    sequence_parallel: bool = False
     zero: Annotated[int, Field(ge=0, le=3)] = 0
     micro_batches: Annotated[int, Field(ge=1)] = 1
     """Of a step."""
@@ -55,8 +60,13 @@ class TrainingRowSpec(RatedRowSpec):
     @property
     def label(self) -> str:
         """For a reader."""
-        tp = f", tp {self.tp}" if self.tp > 1 else ""
-        return f"{self.network} on {self.devices} {self.device}{tp}, {self.batch} × {self.length} tokens"
+        how = f", {self.how}" if str(self.how) else ""
+        return f"{self.network} on {self.devices} {self.device}{how}, {self.batch} × {self.length} tokens"
+
+    @property
+    def how(self) -> Parallelism:
+        """How devices share the network, without those that have copies of it."""
+        return Parallelism(self.tp, self.pp, self.ep, 1, self.virtual_stages, self.sequence_parallel)
 
 
 class TrainingTableSpec(RatedTableSpec):
@@ -95,8 +105,8 @@ def predicted_s(table: TrainingTable, registry: Registry) -> Numbers:
 def bound_s(table: TrainingTable, registry: Registry) -> Numbers:
     """The least time of a token: what is computed, at the peak. [s], shape (rows,)"""
     steps = _steps(table, registry)
-    computed = ((one, sum(each.times.compute_s.sum() for each in one.passes)) for one in steps)
-    return np.array([_of_token(one, one.run.micro_batches * seconds) for one, seconds in computed])
+    computed = ((one, sum(each.times.compute_s.sum() for each in one.whole.all)) for one in steps)
+    return np.array([_of_token(one, one.run.micro_batches * seconds / one.run.how.pp) for one, seconds in computed])
 
 
 def _of_token(step: Training, seconds: float) -> float:
@@ -105,7 +115,7 @@ def _of_token(step: Training, seconds: float) -> float:
 
 
 def _passes_s(step: Training) -> float:
-    return step.run.micro_batches * sum(one.latency_s for one in step.passes)
+    return step.run.micro_batches * step.whole.seconds
 
 
 def _steps(table: TrainingTable, registry: Registry) -> Iterator[Training]:
@@ -113,9 +123,9 @@ def _steps(table: TrainingTable, registry: Registry) -> Iterator[Training]:
     for row in table.spec.rows:
         where, how = Place(registry.get(row.device)), Parallelism()
         if row.system:
-            how = Parallelism(tp=row.tp, dp=row.devices // row.tp)
+            how = replace(row.how, dp=row.devices // row.how.devices)
             where = place(where.hardware, how, registry, system_of(registry, registry.get(row.system)))
-        sequences = row.batch * row.micro_batches * how.dp
+        sequences = row.batch * row.micro_batches * how.copies
         run = Run(_network(row, registry), sequences, row.length, row.recompute, how, row.zero, row.batch)
         yield train(where, run, energies, setting)
 

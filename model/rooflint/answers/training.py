@@ -14,7 +14,7 @@ from rooflint.output.sections import Bar, Bars, Grid, Part, Prose, Section, Tabl
 from rooflint.prediction.comparison import per_second
 from rooflint.prediction.parallel import NETWORK
 from rooflint.prediction.predict import Prediction, Setting
-from rooflint.prediction.training import Training
+from rooflint.prediction.training import BUBBLE, Training
 from rooflint.prediction.training_memory import MOMENTS_BYTES
 
 
@@ -53,7 +53,12 @@ class TrainRecord(RunRecord, Record):
     system: str | None
     """What several devices are part of."""
     tp: int
+    pp: int
+    ep: int
     dp: int
+    virtual_stages: int
+    """Parts of the layers of a stage that take turns."""
+    sequence_parallel: bool
     zero: int
     """What data-parallel devices share, as a stage of ZeRO."""
     micro_batch: int
@@ -89,6 +94,8 @@ LISTING = (
     "device",
     "members",
     "tp",
+    "pp",
+    "ep",
     "dp",
     "zero",
     "batch",
@@ -104,7 +111,7 @@ LISTING = (
 
 def answer(found: Training, setting: Setting) -> Answer:
     """For one device or several."""
-    run, device, how = found.run, found.forward.hardware, found.place.how
+    run, device, how = found.run, found.place.hardware, found.place.how
     memory = ("weight_bytes", "gradient_bytes", "optimizer_bytes", "activation_bytes", "total_bytes")
     names = ("step_s", "parts_s", "tokens_per_s", "bytes_moved", "peak_ops_per_s", "mfu", "hfu", "fits")
     record = TrainRecord.build(
@@ -113,7 +120,11 @@ def answer(found: Training, setting: Setting) -> Answer:
         members=how.devices,
         system=found.place.system.id if found.place.system and how.devices > 1 else None,
         tp=how.tp,
+        pp=how.pp,
+        ep=how.ep,
         dp=how.dp,
+        virtual_stages=how.virtual,
+        sequence_parallel=how.sequence,
         zero=run.zero,
         micro_batch=run.at_once,
         sent=[SentRecord(**vars(one)) for one in found.sent],
@@ -151,13 +162,13 @@ def _sections(found: Training, record: TrainRecord) -> Iterator[Section]:
         need = format_quantity(found.memory.total_bytes, BYTES)
         room = format_quantity(record.capacity_bytes or 0.0, BYTES)
         each = "each device" if record.members > 1 else "it"
-        yield Prose(
-            "Does not fit", (f"{each} needs {need} of {room}; --tp, --dp with --zero and --recompute need less",)
-        )
+        yield Prose("Does not fit", (f"{each} needs {need} of {room}; --tp, --pp, --dp, --zero and --recompute help",))
     yield Grid("Step", Table(("", "", ""), tuple(_summary(found, record))))
     parts = tuple(Part(name, seconds, format_quantity(seconds, SECONDS)) for name, seconds in found.parts_s.items())
     yield Bars("Time", (Bar("step", parts, format_quantity(found.step_s, SECONDS)),))
-    yield Grid("Parts", Table(PARTS, tuple(_parts(found))), "share of the time of the part; of peak: of its own ops")
+    note = "share of the time of the part; of peak: of its own ops"
+    note += "; of the stage that takes longest" if record.pp > 1 else ""
+    yield Grid("Parts", Table(PARTS, tuple(_parts(found))), note)
     if found.sent:
         yield Grid("Exchanged", Table(EXCHANGED, tuple(_exchanged(found))), EXCHANGED_NOTE)
     yield Grid("Memory", Table(("", "", ""), tuple(_memory(record))), _memory_note(record))
@@ -177,7 +188,9 @@ def _memory_note(record: TrainRecord) -> str:
     if record.members == 1:
         return "nothing is sharded"
     words = ["products are divided by tp"] if record.tp > 1 else []
-    words += [f"{SHARED[record.zero]} by dp"] if record.zero else []
+    words += ["layers by pp"] if record.pp > 1 else []
+    words += ["experts by ep"] if record.ep > 1 else []
+    words += [f"{SHARED[record.zero]} by {'dp and ep' if record.ep > record.tp else 'dp'}"] if record.zero else []
     words += ["a layer that is gathered is not counted"] if record.zero == len(SHARED) - 1 else []
     return "; ".join(["of a device", *words])
 
@@ -197,13 +210,13 @@ def _summary(found: Training, record: TrainRecord) -> Iterator[tuple[str, str, s
 
 def _parts(found: Training) -> Iterator[tuple[str, ...]]:
     passes: dict[str, Prediction | None] = {
-        "forward": found.forward,
-        "recompute": found.again,
-        "backward": found.backward,
+        "forward": found.stage.forward,
+        "recompute": found.stage.again,
+        "backward": found.stage.backward,
     }
     for name, seconds in found.parts_s.items():
         one = passes.get(name)
-        if name == NETWORK:
+        if name in (NETWORK, BUBBLE):
             yield name, format_quantity(seconds, SECONDS), *(percent(0.0) for _ in range(4))
         elif one is None:
             yield name, format_quantity(seconds, SECONDS), percent(0.0), percent(1.0), percent(0.0), percent(0.0)

@@ -12,7 +12,7 @@ from rooflint.hardware.device import Hardware
 from rooflint.hardware.names import select_device, system_named
 from rooflint.hardware.registry import Registry
 from rooflint.output.answer import Answer
-from rooflint.prediction import training
+from rooflint.prediction import training, training_run
 from rooflint.prediction.parallel import Place
 from rooflint.prediction.predict import ROOFLINE, Setting
 from rooflint.workloads import load
@@ -51,10 +51,14 @@ def train(
     batch: int | None = None,
     recompute: str = "selective",
     tp: int = 1,
+    pp: int = 1,
+    ep: int = 1,
     dp: int = 1,
+    virtual_stages: int = 1,
+    sequence_parallel: bool = False,
     zero: int = 0,
     micro_batch: int | None = None,
-    tower: training.Tower = "frozen",
+    tower: training_run.Tower = "frozen",
     storage: str | None = None,
     launch: str = DEFAULT_LAUNCH,
     fidelity: str = ROOFLINE,
@@ -66,15 +70,21 @@ def train(
 
     Args:
         source: a language model, such as `llama-3.1-8b`, or the path of a `config.json` of Hugging Face.
-        on: the device, or its name; with `tp` or `dp` a system, or a device of one system.
+        on: the device, or its name; of several devices a system, or a device of one system.
         length: tokens of each sequence; 2048 by default, or fewer where the context is shorter.
         precision: of the arithmetic, the weights and the gradients.
-        batch: sequences of the step, of all devices; one for each copy of the network if None.
+        batch: sequences of the step, of all devices; if None, one for each copy of the network, and in a pipeline one
+            for each stage of a copy.
         recompute: what the backward pass computes again: `none`, `selective` (attention) or `full`.
         tp: devices that share each product.
+        pp: stages of a pipeline, each with some of the layers; they may be in several systems.
+        ep: devices that share the experts, a multiple of `tp`; each `tp` of them have sequences of their own.
         dp: copies of the network, each with sequences of its own; they may be in several systems.
+        virtual_stages: parts of the layers that each stage has, which take turns.
+        sequence_parallel: whether devices of a `tp` divide tokens where they do not divide products.
         zero: what the copies share, as a stage of ZeRO: nothing (0), states of Adam (1), gradients (2), weights (3).
-        micro_batch: sequences that a device computes at once, adding up gradients; all of its own if None.
+        micro_batch: sequences that a device computes at once, adding up gradients; if None, one in a pipeline, else
+            all of its own.
         tower: whether the encoder of a network that sees images is `frozen` or `trained`.
         storage: precision of what is moved and kept; that of the arithmetic if None.
         launch: how kernels are launched, as for `predict`.
@@ -89,8 +99,9 @@ def train(
     known, energies = context(specs)
     net = load.configured_network(str(source), known.roots) or network_named(str(source), known.roots)
     tokens = min(PROMPT, net.writer.context) if length is None else length
-    how = Parallelism(tp=tp, dp=dp)
-    run = training.Run(net, dp if batch is None else batch, tokens, recompute, how, zero, micro_batch or 0, tower)
+    how = Parallelism(tp, pp, ep, dp, virtual_stages, sequence_parallel)
+    sequences = how.copies * how.pp if batch is None else batch
+    run = training_run.Run(net, sequences, tokens, recompute, how, zero, micro_batch or 0, tower)
     return TrainingStep(training.train(_place(known, on, at, how), run, energies, chosen), chosen)
 
 
@@ -98,7 +109,9 @@ def _place(known: Registry, on: "str | Hardware", at: str, how: Parallelism) -> 
     """Raises RooflintError for several devices where one is to be named."""
     if how.devices == 1:
         if isinstance(on, str) and (system := system_named(known, on)):
-            raise RooflintError(f"'{on}' is {system.count} devices; want --tp or --dp beside it, or {system.device.id}")
+            raise RooflintError(
+                f"'{on}' is {system.count} devices; want --tp, --pp or --dp beside it, or {system.device.id}"
+            )
         return Place(on if isinstance(on, Hardware) else select_device(known, on, at))
     first, *others = places_of(known, [on], at, how, shared=True)
     if others:

@@ -67,6 +67,8 @@ def analyze_command(
     train: options.Train = False,
     recompute: options.Recompute = "",
     dp: options.Data = 1,
+    virtual_stages: options.VirtualStages = 1,
+    sequence_parallel: options.SequenceParallel = False,
     zero: options.Zero = 0,
     micro_batch: options.MicroBatch = None,
     tower: options.Tower = "",
@@ -79,13 +81,18 @@ def analyze_command(
     shared: dict[str, Any] = {"precision": precision, "storage": storage, "launch": launch, "fidelity": fidelity}
     shared |= {"at": at, "specs": specs}
     only_train = {"recompute": recompute, "dp": dp > 1, "zero": zero, "micro-batch": micro_batch, "tower": tower}
+    only_train |= {"virtual-stages": virtual_stages > 1, "sequence-parallel": sequence_parallel}
     if train or any(only_train.values()):
         others = {"input": shape, "past": past, "generate": generate, "fuse": fuse, "require": require, "phase": phase}
-        _refuse_beside_train({**others, "pp": pp > 1, "ep": ep > 1}, only_train if not train else {})
+        _refuse_beside_train(others, only_train if not train else {})
         shared |= {
             "recompute": recompute or "selective",
             "tp": tp,
+            "pp": pp,
+            "ep": ep,
             "dp": dp,
+            "virtual_stages": virtual_stages,
+            "sequence_parallel": sequence_parallel,
             "zero": zero,
             "micro_batch": micro_batch,
             "tower": tower or "frozen",

@@ -87,6 +87,12 @@ Expert = Annotated[int, typer.Option("--ep", help="Devices that share the expert
 Data = Annotated[
     int, typer.Option("--dp", help="Beside --train, copies of the network, each with its own part of the batch.", min=1)
 ]
+VirtualStages = Annotated[
+    int, typer.Option("--virtual-stages", help="Beside --train, parts of each stage of --pp that take turns.", min=1)
+]
+SequenceParallel = Annotated[
+    bool, typer.Option("--sequence-parallel", help="Beside --train, devices of --tp divide the tokens of norms.")
+]
 Zero = Annotated[
     int, typer.Option("--zero", help="With --dp, what copies share: states of Adam (1), gradients (2), weights (3).")
 ]

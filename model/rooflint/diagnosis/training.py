@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import get_args
 
-from rooflint.prediction.training import Attention, Counted, Recompute, TokenOps, token_ops
+from rooflint.prediction.training_run import Attention, Counted, Recompute, TokenOps, token_ops
 from rooflint.workloads.configuration import Transformer
 
 NODE = 8

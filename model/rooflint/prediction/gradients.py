@@ -2,6 +2,10 @@
 
 - Tensor-parallel devices add up the results of attention and feed-forward in the forward pass, and the gradients of
   their inputs in the backward pass; products wait for each sum. Shoeybi et al., "Megatron-LM", 2019. arXiv:1909.08053
+- With sequence parallelism each of these sums is scattered, and what was scattered is gathered before products.
+  Korthikanti et al., 2022. arXiv:2205.05198
+- Stages of a pipeline send activations forward and their gradients backward. Narayanan et al., SC 2021,
+  arXiv:2104.04473.
 - Data-parallel devices add up gradients, in buckets of 25 MB, each as soon as the backward pass has made it. Li et al.,
   "PyTorch Distributed", VLDB 2020. arXiv:2006.15704
 - Or they share states, gradients and weights, stage by stage of ZeRO. Rajbhandari et al., SC 2020. arXiv:1910.02054
@@ -10,8 +14,8 @@ docs/method-parallelism.md has the formulas.
 """
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +25,7 @@ from rooflint.kernels.chip import Link
 from rooflint.kernels.collectives import Kind, Messages, bound_s, ring_bytes
 from rooflint.prediction.parallel import Place
 from rooflint.workloads.configuration import Transformer
-from rooflint.workloads.parallelism import Exchange, Parallelism, exchanges, titled
+from rooflint.workloads.parallelism import Exchange, Parallelism, exchanges, hop, titled
 
 BUCKET_BYTES = 25 * 2**20
 """Gradients that are sent together. [B]"""
@@ -46,46 +50,83 @@ class Sent:
     """What the step waits for it. [s]"""
 
 
-def sums(net: Transformer, own: Transformer, how: Parallelism, batch: int, length: int, again: bool) -> list[Exchange]:
-    """Of a tensor-parallel group, whose sequences those are: in all layers forward, backward, and where they run again.
+def shared(
+    net: Transformer, own: Transformer, how: Parallelism, batch: int, length: int, again: bool
+) -> list[Exchange]:
+    """Of a tensor- and expert-parallel stage in a micro-batch: forward, backward, and where layers run again.
 
-    Of the logits each token needs three numbers: their maximum, the sum of exponentials, and that of the right word.
+    `own` has the layers of the stage; sequences are those of a tensor-parallel group. Of the logits each token needs
+    three numbers: their maximum, the sum of exponentials, and that of the right word.
     """
-    forward = [one for one in exchanges(net, own, how, batch, length) if one.kind == "all_reduce"]
+    forward = [one for one in exchanges(net, own, how, batch, length) if one.kind != "all_gather"]
     in_layers = [one for one in forward if one.name != "embedding"]
-    found = [*forward, *(_named(one, f"{one.name} backward") for one in in_layers)]
-    found += [_named(one, f"{one.name} again") for one in in_layers if again]
-    if forward and not net.encoder:
-        found.append(Exchange("loss", "all_reduce", batch * length, how.tp, 3))
-        found.append(Exchange("head backward", "all_reduce", batch * length * net.hidden, how.tp, 1))
-    return found
+    found = [*forward, *(replace(one, name=f"{one.name} backward") for one in in_layers)]
+    found += [replace(one, name=f"{one.name} again") for one in in_layers if again]
+    if how.tp > 1 and not net.encoder:
+        whole = Exchange("head backward", "all_reduce", batch * length * net.hidden, how.tp, 1)
+        found += [Exchange("loss", "all_reduce", batch * length, how.tp, 3), whole]
+    return [part for one in found for part in _scattered(one)] if how.sequence else found
 
 
-def _named(one: Exchange, name: str) -> Exchange:
-    return Exchange(name, one.kind, one.elements, one.members, one.times)
+AGAIN = ", inputs"
+"""Behind the name of a gathering of what a product has read, for the gradient of its weights."""
 
 
-def group(place: Place) -> tuple[int, int]:
-    """Data-parallel devices with the same part of the network: in a system, and systems.
+def _scattered(one: Exchange) -> Iterator[Exchange]:
+    """The same with sequence parallelism: a sum is a reduce-scatter, and what it has scattered is gathered.
+
+    Of what products read a device keeps its tokens, so that these are gathered for the gradients of weights once more.
+    """
+    gathered, summed = replace(one, kind="all_gather"), replace(one, kind="reduce_scatter")
+    if one.kind != "all_reduce" or one.name == "loss":
+        yield one
+    elif one.name == "embedding":  # whose gradients all devices need, each for its words
+        yield from (summed, replace(gathered, name="embedding backward"))
+    elif one.name == "head backward":
+        yield from (replace(gathered, name="head"), summed, replace(gathered, name=f"{one.name}{AGAIN}"))
+    else:
+        yield from (gathered, summed)
+        if one.name.endswith("backward"):
+            yield replace(gathered, name=f"{one.name}{AGAIN}")
+
+
+def hops(net: Transformer, how: Parallelism, batch: int, length: int) -> list[Exchange]:
+    """What a micro-batch has sent to a stage and by it: activations from the one before, gradients from the one behind.
+
+    Each device of a tensor-parallel group sends its part, which they gather unless tokens are divided among them.
+    Narayanan et al., section 4.1.
+    """
+    whole = hop(net, batch, length)
+    each = replace(whole, elements=-(-whole.elements // how.tp), times=2 * how.virtual)
+    if how.tp == 1 or how.sequence:
+        return [each]
+    return [each, replace(whole, kind="all_gather", members=how.tp, times=each.times)]
+
+
+def group(place: Place, *, experts: bool = False) -> tuple[int, int]:
+    """Devices of a stage with the same weights but different sequences: in a system, and systems.
 
     Raises RooflintError where systems would have unequal numbers of them.
     """
     how, system = place.how, place.system
-    if system is None or how.devices <= system.count:
-        return how.dp, 1
-    if system.count % how.tp or how.devices % system.count:
+    apart, members = (how.of_stage, how.dp) if experts else (how.tp, how.copies)
+    of_stage = how.of_stage * how.dp
+    if system is None or (of_stage <= system.count and not (place.boxes > 1 and system.count % of_stage)):
+        return members, 1
+    if system.count % how.of_stage or of_stage % system.count:
         most = f"the {system.count} devices of {system.id}"
-        raise RooflintError(f"--tp, --dp: want a --tp that divides {most}, and a multiple of them in all")
-    inside = system.count // how.tp
-    return inside, how.dp // inside
+        option = "--ep" if how.ep > how.tp else "--tp"
+        raise RooflintError(f"{option}, --dp: want a {option} that divides {most}, and a multiple of them in all")
+    inside = system.count // apart
+    return inside, members // inside
 
 
-def over_all_s(kind: Kind, message_bytes: float, place: Place) -> float:
+def over_all_s(kind: Kind, message_bytes: float, place: Place, *, experts: bool = False) -> float:
     """A collective of a data-parallel group at full bandwidth, the longer of its ways within and between systems. [s]
 
     Within a system each device ends with its part of the sum, which it adds up with those of other systems.
     """
-    inside, systems = group(place)
+    inside, systems = group(place, experts=experts)
     found = 0.0
     if inside > 1:
         found = float(np.sum(bound_s(kind, message_bytes, inside, place.link(inside))))
@@ -112,6 +153,8 @@ class Message(NamedTuple):
     name: str
     all_bytes: float
     times: int
+    experts: bool = False
+    """Whether it is of experts, which fewer devices share."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +166,8 @@ class Shared:
     weight_bytes: float
     """That are gathered, of a device. [B]"""
     gradient_bytes: float
+    experts: float
+    """Share of these bytes that are of experts, which fewer devices share. [1]"""
     layers: int
     micro_batches: int
     overhead_s: float
@@ -133,26 +178,47 @@ class Shared:
 
         Gradients are added up after the last micro-batch, or after each where a device keeps a share of them alone.
         """
-        buckets = max(math.ceil(self.gradient_bytes / BUCKET_BYTES), 1)
-        weights = Message("all_gather", "weights", self.weight_bytes, self.layers)
+        layers, runs = self.layers, self.micro_batches
+        weights = self._parts("all_gather", "weights", self.weight_bytes, [layers, layers])
         if self.zero == STAGES[-1]:
-            gradients = Message("reduce_scatter", "gradients", self.gradient_bytes, self.layers)
-            yield from self._beside(forward_s, self.layers, self.micro_batches, weights)
-            again = weights._replace(name="weights backward")
-            yield from self._beside(backward_s, self.layers, self.micro_batches, again, gradients)
+            gradients = self._parts("reduce_scatter", "gradients", self.gradient_bytes, [layers, layers])
+            yield from self._beside(forward_s, layers, runs, weights)
+            again = [one._replace(name=f"{one.name} backward") for one in weights]
+            yield from self._beside(backward_s, layers, runs, [*again, *gradients])
             return
-        gradients = Message("reduce_scatter" if self.zero else "all_reduce", "gradients", self.gradient_bytes, buckets)
+        buckets = [max(math.ceil(part * self.gradient_bytes / BUCKET_BYTES), 1) for part in self._shares]
+        kind: Kind = "reduce_scatter" if self.zero else "all_reduce"
+        gradients = self._parts(kind, "gradients", self.gradient_bytes, buckets)
         runs = self.micro_batches if self.zero == STAGES[2] else 1
-        yield from self._beside(backward_s, buckets, runs, gradients)
+        yield from self._beside(backward_s, sum(one.times for one in gradients), runs, gradients)
         if self.zero:  # for the next step, when the optimizer has made them
             yield from self._beside(0.0, 1, 1, weights)
 
-    def _beside(self, pass_s: float, parts: int, runs: int, *messages: Message) -> Iterator[Sent]:
+    @property
+    def _shares(self) -> tuple[float, float]:
+        """Of all but experts, and of experts. [1]"""
+        return 1 - self.experts, self.experts
+
+    def _parts(self, kind: Kind, name: str, all_bytes: float, times: Sequence[int]) -> list[Message]:
+        """A message of all but experts, and one of experts where other devices share them; without those of one."""
+        names, how = (name, f"{name} of experts"), self.place.how
+        members = (how.copies, how.dp)
+        found = zip(names, self._shares, times, members, strict=True)
+        return [
+            Message(kind, name, share * all_bytes, count, experts=name is names[1])
+            for name, share, count, devices in found
+            if share and devices > 1
+        ]
+
+    def _beside(self, pass_s: float, parts: int, runs: int, messages: Sequence[Message]) -> Iterator[Sent]:
         """Collectives beside a pass, which share the links and what is waited for."""
-        each = [over_all_s(one.kind, one.all_bytes, self.place) + one.times * self.overhead_s for one in messages]
+        each = [
+            over_all_s(one.kind, one.all_bytes, self.place, experts=one.experts) + one.times * self.overhead_s
+            for one in messages
+        ]
         left = waited_s(sum(each), pass_s, parts) / sum(each)
-        members = np.array([float(self.place.how.dp)])
         for one, seconds in zip(messages, each, strict=True):
+            members = np.array([float(self.place.how.dp if one.experts else self.place.how.copies)])
             by_ring = float(np.sum(ring_bytes(one.kind, Messages(np.array([one.all_bytes]), members))))
             title = titled(one.kind, one.name)
             yield Sent(title, runs * one.times, runs * by_ring, runs * seconds, runs * seconds * left)

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from rooflint.workloads.parallelism import Parallelism
+
 MASTER_BYTES, MOMENTS_BYTES = 4, 8
 """Of a parameter, in FP32: its master copy, and the two moments of Adam."""
 
@@ -19,9 +21,13 @@ class Memory:
     width_bytes: float
     """Of a weight and of its gradient."""
     activation_bytes: float
-    """What the forward pass keeps for the backward pass, and the logits."""
+    """What the forward pass keeps for the backward pass, of all micro-batches in flight, and the logits of one."""
     frozen: int = 0
     """Of its parameters, those that are not trained."""
+    experts: int = 0
+    """Of its parameters, those of experts that other groups with sequences of their own do not have."""
+    groups: int = 1
+    """Such groups: all but experts is shared by as many times more devices."""
     state_shares: int = 1
     """Devices that share the states of the optimizer."""
     gradient_shares: int = 1
@@ -40,18 +46,23 @@ class Memory:
     @property
     def weight_bytes(self) -> float:
         """Those that it keeps. [B]"""
-        return self.parameters * self.width_bytes / self.weight_shares
+        return self._own(self.parameters, self.weight_shares) * self.width_bytes
 
     @property
     def gradient_bytes(self) -> float:
         """Those that it keeps. [B]"""
-        return self.whole_bytes / self.gradient_shares
+        return self._own(self.trained, self.gradient_shares) * self.width_bytes
 
     @property
     def optimizer_bytes(self) -> float:
         """Master copy, unless the weights are in FP32 themselves, and moments. [B]"""
         master = MASTER_BYTES if self.width_bytes < MASTER_BYTES else 0
-        return self.trained * (master + MOMENTS_BYTES) / self.state_shares
+        return self._own(self.trained, self.state_shares) * (master + MOMENTS_BYTES)
+
+    def _own(self, parameters: int, shares: int) -> float:
+        """Parameters that a device keeps where so many share all but experts."""
+        of_experts = max(shares // self.groups, 1)
+        return (parameters - self.experts) / shares + self.experts / of_experts
 
     @property
     def total_bytes(self) -> float:
@@ -61,5 +72,20 @@ class Memory:
     @property
     def moved_by_optimizer_bytes(self) -> float:
         """Adam reads gradients and states, and writes states and weights. [B]"""
-        gradients, weights = self.whole_bytes, self.whole_bytes * (1 if self.width_bytes < MASTER_BYTES else 2)
-        return (gradients + weights) / self.state_shares + 2 * self.optimizer_bytes
+        gradients_and_weights = 2 if self.width_bytes < MASTER_BYTES else 3
+        moved = self._own(self.trained, self.state_shares) * self.width_bytes * gradients_and_weights
+        return moved + 2 * self.optimizer_bytes
+
+
+def in_flight(how: Parallelism, micro_batches: int, *, last: bool = False) -> float:
+    """Micro-batches whose activations the first or the last stage keeps at most, each of all of its layers. [1]
+
+    One forward pass after one backward pass keeps as many as there are stages behind it and its own. Stages of several
+    parts that take turns keep the first stage 1 + (pp - 1) / (pp · virtual) times as much: Korthikanti et al., 2022,
+    section 4.2.3. arXiv:2205.05198
+    """
+    stages, parts = how.pp, how.virtual
+    if parts == 1:
+        return 1 if last else min(stages, micro_batches)
+    ahead = (parts - 1) * stages + 1 + (0 if last else 2 * (stages - 1))
+    return min(ahead, micro_batches * parts) / parts

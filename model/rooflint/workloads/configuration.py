@@ -142,6 +142,23 @@ class Transformer:
         return self.vocabulary * self.hidden
 
     @property
+    def first_parameters(self) -> int:
+        """Before the layers, and not in the head: an embedding, unless the head reads it, and learned positions."""
+        positions = self.context * self.hidden if self.positions == "learned" else 0
+        return positions + (0 if self.tied else self.embedding_parameters)
+
+    @property
+    def last_parameters(self) -> int:
+        """Behind the layers of a decoder: the last norm, and the head, unless it is the embedding."""
+        norm = (2 if self.norm == "layer_norm" else 1) * self.hidden
+        return norm + self.head_bias * self.vocabulary + (0 if self.tied else self.embedding_parameters)
+
+    @property
+    def expert_parameters(self) -> int:
+        """Of the experts that a device has, without routers and what all tokens meet."""
+        return self.experts.layers * self.experts.held * _expert(self, self.experts) if self.experts else 0
+
+    @property
     def active_parameters(self) -> int:
         """Those that a token is multiplied with: of the experts its own; the embedding only where the head is tied."""
         idle = 0 if self.tied else self.embedding_parameters

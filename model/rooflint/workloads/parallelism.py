@@ -4,7 +4,10 @@
   feed-forward. Shoeybi et al., "Megatron-LM", 2019. arXiv:1909.08053
 - Expert (`ep`): experts are divided; where groups of devices have sequences of their own, tokens go to their experts
   and back. Lepikhin et al., "GShard", 2020. arXiv:2006.16668
-- Pipeline (`pp`): layers are divided, and batches are cut so that all stages work.
+- Pipeline (`pp`): layers are divided, and batches are cut so that all stages work. In training a device may have
+  several parts of the layers that take turns (`virtual`). Narayanan et al., SC 2021. arXiv:2104.04473
+- Sequence (`sequence`): in training, tensor-parallel devices also divide the tokens of what they do not divide
+  otherwise. Korthikanti et al., 2022. arXiv:2205.05198
 - Data (`dp`): in training, each has the whole network and some of the sequences; `rooflint.prediction.gradients`.
 
 A device's part of a transformer is a transformer with fewer heads, columns, experts and layers, so that the same
@@ -18,7 +21,7 @@ from typing import Literal
 from rooflint.workloads.configuration import Experts, Transformer
 from rooflint.workloads.workload import WorkloadError
 
-Collective = Literal["all_reduce", "all_gather", "all_to_all", "point_to_point"]
+Collective = Literal["all_reduce", "all_gather", "reduce_scatter", "all_to_all", "point_to_point"]
 
 
 @dataclass(frozen=True)
@@ -33,12 +36,20 @@ class Parallelism:
     """Devices that share the experts; those of one `tp` are among them."""
     dp: int = 1
     """Copies of all that, each with sequences of its own: of training."""
+    virtual: int = 1
+    """Parts of the layers that each device of a pipeline has, which take turns: of training."""
+    sequence: bool = False
+    """Whether devices of a `tp` divide tokens where they do not divide products: of training."""
 
     def __post_init__(self) -> None:
-        """Raises WorkloadError for less than one, and where experts are not shared by whole groups."""
+        """Raises WorkloadError for less than one, for what needs others, and for experts of a part of a group."""
         for name in ("tp", "pp", "ep", "dp"):
             if getattr(self, name) < 1:
                 raise WorkloadError(f"--{name}: want 1 or more, found {getattr(self, name)}")
+        if self.virtual < 1 or (self.virtual > 1 and self.pp == 1):
+            raise WorkloadError(f"--virtual-stages: want 1, or more beside --pp of 2 or more; found {self.virtual}")
+        if self.sequence and self.tp == 1:
+            raise WorkloadError("--sequence-parallel: want --tp of 2 or more beside it")
         if self.ep > 1 and self.ep % self.tp:
             raise WorkloadError(f"--ep: want a multiple of --tp, {self.tp}, found {self.ep}")
 
@@ -57,10 +68,18 @@ class Parallelism:
         """Groups of a stage that each have sequences of their own."""
         return self.of_stage // self.tp
 
+    @property
+    def copies(self) -> int:
+        """Groups with sequences of their own, each with all that is not an expert."""
+        return self.groups * self.dp
+
     def __str__(self) -> str:
         """`tp 8, pp 2`; empty for one device."""
         given = {name: getattr(self, name) for name in ("tp", "pp", "ep", "dp")}
-        return ", ".join(f"{name} {count}" for name, count in given.items() if count > 1)
+        words = [f"{name} {count}" for name, count in given.items() if count > 1]
+        words += [f"{self.virtual} virtual stages"] if self.virtual > 1 else []
+        words += ["sequence parallel"] if self.sequence else []
+        return ", ".join(words)
 
 
 @dataclass(frozen=True)
@@ -130,7 +149,12 @@ def stage(net: Transformer, how: Parallelism) -> Transformer:
     """The stage that takes longest: as many layers as any has, those with experts first, and the head."""
     if how.pp > net.layers:
         raise WorkloadError(f"{net.name}: --pp: want at most its {net.layers} layers, found {how.pp}")
-    layers = -(-net.layers // how.pp)
+    if how.pp * how.virtual > net.layers:
+        most = net.layers // how.pp
+        raise WorkloadError(
+            f"{net.name}: --virtual-stages: want at most {most} with --pp {how.pp}, found {how.virtual}"
+        )
+    layers = how.virtual * -(-net.layers // (how.pp * how.virtual))
     experts = net.experts
     return replace(
         net,

@@ -24,7 +24,7 @@ def test_text_says_what_a_step_needs():
     # 8 030 261 248 parameters × 2 B; × 2 B; × 12 B
     assert "weights 16.06 GB 8,030,261,248 parameters" in text
     assert "optimizer 96.36 GB master copy and two moments in FP32" in text
-    assert "it needs 148.9 GB of 141 GB; --tp, --dp with --zero and --recompute need less" in text
+    assert "it needs 148.9 GB of 141 GB; --tp, --pp, --dp, --zero and --recompute help" in text
 
 
 def test_weights_in_fp32_have_no_master_copy():
@@ -44,8 +44,6 @@ def test_json_has_a_schema_and_obeys_the_options():
 @pytest.mark.parametrize(
     ("more", "name"),
     [
-        (("--pp", "2"), "pp"),
-        (("--ep", "2"), "ep"),
         (("--generate", "8"), "generate"),
         (("--past", "8"), "past"),
         (("--fuse",), "fuse"),
@@ -57,7 +55,9 @@ def test_options_of_other_questions_are_refused_beside_train(more, name):
         run(*ASKED, *more)
 
 
-@pytest.mark.parametrize("more", ["--recompute full", "--dp 2", "--zero 1", "--micro-batch 1", "--tower frozen"])
+@pytest.mark.parametrize(
+    "more", ["--recompute full", "--dp 2", "--virtual-stages 2", "--zero 1", "--micro-batch 1", "--tower frozen"]
+)
 def test_what_belongs_to_training_is_asked_for_beside_train_only(more):
     option, value = more.split()
     with pytest.raises(RooflintError, match=f"{option}: want --train beside it"):
@@ -104,7 +104,7 @@ def test_one_system_trains():
     with pytest.raises(RooflintError, match="want a system of such devices, found none"):
         rl.train("llama-3.1-8b", "t4", tp=2)
     with pytest.raises(
-        RooflintError, match="'hgx-h100' is 8 devices; want --tp or --dp beside it, or nvidia/h100-sxm5"
+        RooflintError, match="'hgx-h100' is 8 devices; want --tp, --pp or --dp beside it, or nvidia/h100-sxm5"
     ):
         rl.train("llama-3.1-8b", "hgx-h100")
     with pytest.raises(

@@ -6,7 +6,8 @@ import pytest
 from rooflint.api.predictions import context
 from rooflint.prediction.parallel import Place
 from rooflint.prediction.predict import Setting
-from rooflint.prediction.training import Run, token_ops, train
+from rooflint.prediction.training import train
+from rooflint.prediction.training_run import Run, token_ops
 from rooflint.workloads.networks import network_named
 from rooflint.workloads.workload import WorkloadError
 

@@ -29,7 +29,7 @@ from rooflint.diagnosis.labels import Asked
 from rooflint.diagnosis.training import Chosen, Way, ops_of, ways
 from rooflint.hardware.names import Meaning, Names
 from rooflint.hardware.registry import PACKAGED
-from rooflint.prediction.training import Attention, Counted, Recompute
+from rooflint.prediction.training_run import Attention, Counted, Recompute
 from rooflint.workloads.networks import Network, find_network
 from rooflint.workloads.workload import WorkloadError
 

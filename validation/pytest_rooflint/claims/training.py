@@ -18,7 +18,7 @@ from rooflint.diagnosis.causes import Cause
 from rooflint.diagnosis.training import Chosen, ops_of, ways
 from rooflint.hardware.device import Hardware, working_units
 from rooflint.hardware.registry import PACKAGED
-from rooflint.prediction.training import Attention, Counted, Recompute, parameters_counted, token_ops
+from rooflint.prediction.training_run import Attention, Counted, Recompute, parameters_counted, token_ops
 from rooflint.workloads.networks import Network, network_named
 
 _NUMBER = {"type": "number", "exclusiveMinimum": 0}
