@@ -141,6 +141,8 @@ class Conditions(Frozen):
     threads: int
     affinity: tuple[int, ...] | Unavailable
     """CPUs that the process may run on."""
+    others: str | None = None
+    """Other processes on a GPU after the samples; None where there are none, or nobody says."""
 
 
 # ---- What was timed: a wait, a matrix product, a stream through memory, a network

@@ -66,7 +66,7 @@ def test_a_rehearsal_on_a_cpu_says_that_it_is_one_and_leaves_a_recording_and_no_
 
 def test_a_run_that_was_cut_is_status_3_and_the_same_command_goes_on(tmp_path, steps):
     steps("a", "stop", "b")
-    assert "interrupted; 1 figure kept in" in run(tmp_path, status=3).stderr
+    assert "interrupted; 1 figure is kept in" in run(tmp_path, status=3).stderr
     assert not (tmp_path / "golden/measured/unknown").exists()
     steps("a", "c", "b")
     run(tmp_path)

@@ -1,6 +1,8 @@
 """`rooflint measure first-hour`: a device checked and measured within an hour, resumed where it was cut."""
 
+import os
 import sys
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
@@ -9,14 +11,15 @@ import typer
 from pytest_rooflint.cli import recorder
 from pytest_rooflint.cli.recorder import Report
 from pytest_rooflint.recordings import first_hour, runs
-from pytest_rooflint.recordings.first_hour import Check, Journal
+from pytest_rooflint.recordings.first_hour import Check
+from pytest_rooflint.recordings.journal import Journal
 from rooflint.api.devices import registry
 from rooflint.base.errors import RooflintError
 from rooflint.base.precision import precision as precision_named
 from rooflint.base.text import counted
 from rooflint.cli.options import Specs
 from rooflint.output.deliver import deliver
-from rooflint_measure.record import write
+from rooflint_measure.record import Machine, Recording, write
 from rooflint_measure.sensors.gpu import driver_version, old_driver
 
 LONGEST_S = 3600.0
@@ -36,6 +39,9 @@ def first_hour_command(
     journal: Annotated[
         Path | None, typer.Option(help="Journal to write, and to go on from; first-hour-DEVICE.jsonl by default.")
     ] = None,
+    finish: Annotated[
+        bool, typer.Option("--finish", help="Measure nothing more: write the recording of what the journal has.")
+    ] = False,
     golden: Annotated[Path | None, typer.Option(help="Golden folder, instead of the project's own.")] = None,
     hardware: Annotated[
         str, typer.Option("--hardware", help="Exact id of the device, if its name does not tell.")
@@ -45,7 +51,10 @@ def first_hour_command(
     ] = None,
     specs: Specs = None,
 ) -> None:
-    """Check an unknown GPU, measure it for an hour at most, and say which claims hold; a cut run is resumed."""
+    """Check an unknown GPU, measure it for an hour at most, and say which claims hold; a cut run is resumed.
+
+    Status 3: it stopped early, and the same command goes on.
+    """
     limit_s = recorder.budget_s(budget)
     if limit_s > LONGEST_S:
         raise RooflintError(f"--budget: want 60m at most, found '{budget}'")
@@ -54,43 +63,75 @@ def first_hour_command(
     recorder.stated(report)  # what would fail at the end fails before an hour of measuring
     recorder.writable(folder)
     names = tuple(precision_named(one).name for one in precision or ())
+    file = journal or Path(f"first-hour-{device.replace(':', '-')}.jsonl")
+    if finish:
+        begun = Journal.read(file)
+        rows = [*begun.measurements.values()]
+        found = recorder.recording(begun.taken, begun.machine, rows, {**begun.ended, **begun.left_out})
+        _end(_Hour(begun, begun.machine), found, report, folder)
+        return
     request = runs.Request(device, names, (), 0, seconds, energy, limit_s * (1 - first_hour.RESERVED))
-    kept = Journal.of(
-        journal or Path(f"first-hour-{device.replace(':', '-')}.jsonl"),
-        {"device": device, "software": recorder.versions()},
-    )
-    checked: list[Check] = []
-    stopped: list[str] = []
+    hour: list[_Hour] = []
 
     def everything(results: runs.Results) -> None:
-        checked.extend(_checks(results, device))
-        first_hour.resumed(results, kept)
-        results.progress = first_hour.watched(results.observer, recorder.tell)
-        first_hour.everything(request, results, network or first_hour.NETWORKS)
-        stopped.append(first_hour.lost(results, kept))
+        machine = results.observer.machine(recorder.versions())
+        kept = Journal.of(file, device, machine)
+        hour.append(_Hour(kept, machine, _checks(results, machine, device)))
+        first_hour.resumed(results, kept, recorder.tell)
+        spare_s = (limit_s - request.budget_s) / 2
+        with runs.deadline(request.budget_s, lambda: _hung(kept), spare_s):
+            first_hour.everything(request, results, network or first_hour.NETWORKS)
+        hour[0].stopped = first_hour.lost(results, kept)
         if results.stopped:
             count = sum(why == results.stopped for why in results.left_out.values())
             recorder.tell(f"{counted(count, 'figure')} left out: {results.stopped}")
 
     found = recorder.measured(request, everything)
-    if stopped[0]:
-        typer.echo(stopped[0], err=True)
-        raise typer.Exit(STOPPED)
+    if hour[0].stopped:  # a device that is gone does not say any more what it is
+        found = found.model_copy(update={"machine": hour[0].machine})
+    _end(hour[0], found, report, folder)
+
+
+@dataclass
+class _Hour:
+    """What is known of a first hour beside its measurements."""
+
+    journal: Journal
+    machine: Machine
+    """As it was before anything ran."""
+    checked: list[Check] = field(default_factory=list)
+    stopped: str = ""
+    """Why it ended early, and what to do."""
+
+
+def _end(hour: _Hour, found: Recording, report: Report, folder: Path) -> None:
+    """Write the recording, unless the same command is to go on, and the account."""
     known = recorder.known(report, found.machine)
-    file = write(recorder.place_of(folder, known), found)
-    first_hour.removed(kept)
-    torch = sys.modules.get("torch")
-    proposed = first_hour.proposals(found, first_hour.properties(found.machine, device, torch), known)
-    answer = first_hour.told(found, known, registry(specs), checked, proposed, rehearsed=device == "cpu")
+    file = None if hour.stopped else write(recorder.place_of(folder, known), found)
+    if file:
+        hour.journal.remove()
+    torch = sys.modules.get("torch") if not hour.stopped else None
+    proposed = first_hour.proposals(found, first_hour.properties(found.machine, hour.journal.device, torch), known)
+    why = hour.stopped.partition(";")[0]
+    events = hour.journal.events
+    answer = first_hour.told(found, known, registry(report.specs), hour.checked, proposed, events, why)
     deliver(answer, report.form, report.output)
-    typer.echo(f"recorded in {file}", err=True)
+    typer.echo(f"recorded in {file}" if file else hour.stopped, err=True)
+    if hour.stopped:
+        raise typer.Exit(STOPPED)
 
 
-def _checks(results: runs.Results, device: str) -> list[Check]:
+def _hung(journal: Journal) -> None:
+    """End a run whose driver does not return; what it measured is on the disk."""
+    recorder.tell(f"{journal.now or 'the driver'} does not return; {first_hour.kept(journal)}")
+    os._exit(STOPPED)
+
+
+def _checks(results: runs.Results, machine: Machine, device: str) -> list[Check]:
     """Before anything runs; each that is not good is told at once."""
     observer, torch = results.observer, sys.modules.get("torch")
     old = old_driver(driver_version(), torch.version.cuda) if torch and device != "cpu" else ""
-    found = first_hour.checks(observer.machine(recorder.versions()), observer.state(), observer.others(), old)
+    found = first_hour.checks(machine, observer.state(), observer.others(), old)
     for one in found:
         if one.is_good is False:
             recorder.tell(f"look: {one.name}: {one.text}")

@@ -4,7 +4,7 @@ import datetime
 import math
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -19,7 +19,7 @@ from rooflint.base.errors import RooflintError
 from rooflint.base.git import state_of
 from rooflint.base.project import configured
 from rooflint.hardware.device import Hardware
-from rooflint_measure.record import Machine, Recording
+from rooflint_measure.record import Machine, Measurement, Recording
 from rooflint_measure.sensors.observer import observer
 
 LIBRARIES = ("numpy", "torch", "torchvision", "transformers")
@@ -40,20 +40,27 @@ def measured(request: runs.Request, run: Callable[[runs.Results], None]) -> Reco
     runs.prepare(request)
     began = datetime.datetime.now(datetime.UTC)
     results = runs.Results(
-        observer(request.device), _progress, tell, failing=lambda: runs.failing(request), budget_s=request.budget_s
+        observer(request.device), _progress, tell=tell, failing=lambda: runs.failing(request), budget_s=request.budget_s
     )
     run(results)
-    if not results.measurements:
-        reasons = "; ".join(f"{what}: {why}" for what, why in results.left_out.items())
+    return recording(began, results.observer.machine(versions()), results.measurements, results.left_out)
+
+
+def recording(
+    began: datetime.datetime, machine: Machine, measurements: Sequence[Measurement], left_out: Mapping[str, str]
+) -> Recording:
+    """A recording by this command and these stopwatches. Raises RooflintError where nothing was measured."""
+    if not measurements:
+        reasons = "; ".join(f"{what}: {why}" for what, why in left_out.items())
         raise RooflintError(f"nothing was measured ({reasons or 'no installed library matches the options'})")
     return Recording(
         taken=began.replace(microsecond=0),
         command=_command_line(),
         rooflint=version("rooflint"),
         commit=_commit(),
-        machine=results.observer.machine(versions()),
-        measurements=tuple(results.measurements),
-        left_out=results.left_out,
+        machine=machine,
+        measurements=tuple(measurements),
+        left_out=left_out,
     )
 
 

@@ -1,36 +1,31 @@
-"""The first hour with a device: what is checked and measured, the journal that loses nothing, and what it all says.
+"""The first hour with a device: what is checked and measured, and what it all says.
 
-A step adds its figures to a journal as soon as they are there. A run that was cut (a driver that failed, a full disk, a
-battery) is resumed from its journal, and measures what is missing.
+Figures are in the journal as soon as they are there; a run that was cut is resumed from it.
 """
 
-import contextlib
-import json
 import math
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-
-from pydantic import ValidationError
 
 from pytest_rooflint.golden import workloads
 from pytest_rooflint.recordings import network_runs, runs
 from pytest_rooflint.recordings.account import account, share
 from pytest_rooflint.recordings.bounds import table_of
+from pytest_rooflint.recordings.files import identified
+from pytest_rooflint.recordings.journal import Journal
 from pytest_rooflint.recordings.laws import LAWS, LawContext, findings
 from pytest_rooflint.recordings.row import RecordedFile, Row, doubt
-from rooflint.base.errors import RooflintError, shown
+from rooflint.base.errors import shown
 from rooflint.base.facts import Fact
-from rooflint.base.files import read_text
 from rooflint.base.text import counted
 from rooflint.base.units import BYTES, HERTZ, SECONDS, WATTS, format_quantity, percent
 from rooflint.hardware.device import Hardware
 from rooflint.hardware.registry import Registry
 from rooflint.output.answer import Answer
 from rooflint.output.sections import Grid, Prose, Section, Table
-from rooflint_measure.record import Gemm, Launch, Machine, Measurement, Recording, State, Stream, Unavailable
+from rooflint_measure.record import Gemm, Launch, Machine, Recording, State, Stream, Unavailable
 from rooflint_measure.sensors.observer import Observer
 
 NETWORKS = (
@@ -43,84 +38,6 @@ PROMPT = 128
 WAITS_S = (20e-6, 1e-3)
 RESERVED = 0.05
 """Of the budget, for the checks and the account. [1]"""
-
-# ---- The journal
-
-SCHEMA = "rooflint-journal/1"
-
-
-@dataclass
-class Journal:
-    """One line a figure, in the order of measuring, after a line that says of what."""
-
-    file: Path
-    measurements: dict[str, Measurement] = field(default_factory=dict)
-    left_out: dict[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, file: Path, head: Mapping[str, Any]) -> "Journal":
-        """A new journal, or the one that is there. Raises RooflintError where that is of something else."""
-        head = {"schema": SCHEMA, **head}
-        journal = cls(file)
-        if file.exists():
-            journal._read(head)
-        else:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            journal._append(head)
-        return journal
-
-    @property
-    def names(self) -> frozenset[str]:
-        """Figures that need not be tried again."""
-        return frozenset(self.measurements) | frozenset(self.left_out)
-
-    def keep(self, name: str, found: Measurement | str) -> None:
-        """Add a figure, or the reason why there is none, and see that it is on the disk."""
-        if isinstance(found, str):
-            self.left_out[name] = found
-            self._append({"name": name, "left_out": found})
-        else:
-            self.measurements[name] = found
-            self._append({"name": name, "measurement": found.model_dump(mode="json", exclude_none=True)})
-
-    def _append(self, row: Mapping[str, Any]) -> None:
-        with self.file.open("a", encoding="utf-8") as stream:
-            stream.write(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n")
-            stream.flush()
-            os.fsync(stream.fileno())
-
-    def _read(self, head: Mapping[str, Any]) -> None:
-        text = read_text(self.file, 64_000_000)
-        whole, _, torn = text.rpartition("\n")
-        rows = [*self._rows(whole)]
-        if not rows or not isinstance(rows[0], dict) or rows[0].get("schema") != SCHEMA:
-            raise RooflintError(f"{shown(self.file)}: want the journal of a first hour ({SCHEMA}); name another file")
-        for key in head:
-            if rows[0].get(key) != head[key]:
-                raise RooflintError(
-                    f"{shown(self.file)}: was begun with {key} {rows[0].get(key)}, and this is {head[key]}; "
-                    "name another --journal, or remove it"
-                )
-        for row in rows[1:]:
-            if "left_out" in row:
-                self.left_out[row["name"]] = row["left_out"]
-            else:
-                self.measurements[row["name"]] = Measurement.model_validate(row["measurement"])
-        if torn:  # the last line of a run that was killed
-            self.file.write_text(f"{whole}\n", encoding="utf-8")
-
-    def _rows(self, whole: str) -> Iterator[dict[str, Any]]:
-        for number, line in enumerate(whole.splitlines(), 1):
-            try:
-                row = json.loads(line)
-                if number > 1 and "left_out" not in row:
-                    Measurement.model_validate(row["measurement"])
-                yield row
-            except (ValueError, KeyError, TypeError, ValidationError):
-                raise RooflintError(
-                    f"{shown(self.file)}:{number}: want a figure of a journal; remove the line"
-                ) from None
-
 
 # ---- Checks
 
@@ -224,14 +141,14 @@ def everything(request: runs.Request, results: runs.Results, names: Sequence[str
     )
     for share_, step in steps:  # none takes the time of all that follow
         results.until_s = share_ * results.budget_s
-        step()
+        results.take(step)
     results.until_s = math.inf
     cuda = request.device.startswith("cuda")
     modes = ("eager", "graph", "channels_last", "compile") if cuda else ("eager", "channels_last", "compile")
     precisions = request.precisions or _precisions(results, cuda=cuda)
     prompt = PROMPT if any(map(network_runs.is_text, names)) else None
     sweep = network_runs.Sweep(tuple(names), (1, 32) if cuda else (1, 8), modes, prompt=prompt)
-    network_runs.networks(replace(each, precisions=precisions), sweep, results)
+    results.take(lambda: network_runs.networks(replace(each, precisions=precisions), sweep, results))
 
 
 def _precisions(results: runs.Results, *, cuda: bool) -> tuple[str, ...]:
@@ -242,15 +159,19 @@ def _precisions(results: runs.Results, *, cuda: bool) -> tuple[str, ...]:
 
 
 def watched(observer: Observer, tell: Callable[[str], None]) -> Callable[[str], None]:
-    """Progress that also says when others come onto the device."""
-    before = [""]
+    """Progress that also tells when others come onto the device, and when its power limit is changed."""
+    neighbours, limit = "", observer.state().power_limit_w
 
-    def look(_: str) -> None:
-        found = observer.others()
-        now = "" if isinstance(found, Unavailable) else found
-        if bool(now) != bool(before[0]):
-            tell(f"neighbours: {now or 'gone'}")
-        before[0] = now
+    def look(name: str) -> None:
+        nonlocal neighbours, limit
+        found, now = observer.others(), observer.state().power_limit_w
+        others = "" if isinstance(found, Unavailable) else found
+        if bool(others) != bool(neighbours):
+            tell(f"neighbours: {others or 'gone'} (before {name})")
+        if not isinstance(now, Unavailable) and now != limit:
+            tell(f"power limit: {format_quantity(now, WATTS)} (before {name})")
+            limit = now
+        neighbours = others
 
     return look
 
@@ -382,7 +303,7 @@ def laws(recording: Recording, hardware: Hardware, registry: Registry) -> list[H
 
 
 def _broken(one: Any) -> str:
-    cause = f"; {one.causes[0].text}" if one.causes else ""
+    cause = f"; {one.causes[0].text}" if one.causes and one.causes[0].text != one.text else ""
     return f"{one.row.measurement.name}: {one.text}{cause}"
 
 
@@ -413,21 +334,34 @@ def told(
     registry: Registry,
     checked: Sequence[Check],
     proposed: Sequence[Proposal],
-    rehearsed: bool,
+    events: Sequence[str] = (),
+    stopped: str = "",
 ) -> Answer:
-    """Everything that the first hour says."""
+    """Everything that the first hour says, also of one that stopped early, for a reason."""
     whole = account(recording, hardware, drawn=True)
-    listed = {"checked": [one.cells for one in checked], "proposed": [one.line for one in proposed]}
+    rehearsed = recording.machine.kind == "cpu"
+    listed = {
+        "checked": [one.cells for one in checked],
+        "proposed": [one.line for one in proposed],
+        "events": [*events],
+        "stopped": stopped,
+    }
     title = f"The first hour with {recording.machine.device}"
     note = "A rehearsal on a CPU: no GPU was asked for anything. " if rehearsed else ""
+    note += f"Not complete: {stopped}. " if stopped else ""
     return replace(
         whole,
         title=f"{title}{' (a rehearsal on a CPU)' if rehearsed else ''}",
         subtitle=f"{note}{whole.subtitle}",
         sections=(
-            Grid("Checks", Table(("what", "state", "found"), tuple(one.cells for one in checked))),
+            *(
+                [Grid("Checks", Table(("what", "state", "found"), tuple(one.cells for one in checked)))]
+                if checked
+                else []
+            ),
+            *([Prose("Meanwhile", tuple(events))] if events else []),
             *_of_laws(recording, hardware, registry),
-            *_of_facts(proposed, hardware),
+            *_of_facts(proposed, hardware, recording),
             *whole.sections,
         ),
         record={**whole.record, "first_hour": listed} if isinstance(whole.record, dict) else whole.record,
@@ -448,41 +382,57 @@ def _of_laws(recording: Recording, hardware: Hardware | None, registry: Registry
     columns = ("law", "state", "kept by", "broken by", "undecided")
     yield Grid("Claims", Table(columns, tuple(one.cells for one in held)), f"judged on {hardware.id}")
     if reasons := [reason for one in held for reason in one.broken]:
-        yield Prose("Why they fail", tuple(reasons))
-    text = (f"For golden/measured/{hardware.id}.yaml, after a review:", *claims(recording, hardware))
+        yield Prose("Why they fail", tuple(dict.fromkeys(reasons)))
+    named = identified(recording.machine, registry) is not None
+    machine = () if named else (f"machine: {recording.machine.device}",)
+    text = (f"For golden/measured/{hardware.id}.yaml, after a review:", *machine, *claims(recording, hardware))
     yield Prose("Claims to propose", text)
 
 
-def _of_facts(proposed: Sequence[Proposal], hardware: Hardware | None) -> Iterator[Section]:
+def _of_facts(proposed: Sequence[Proposal], hardware: Hardware | None, recording: Recording) -> Iterator[Section]:
+    name, taken = recording.machine.device, recording.taken
     if not proposed:
         known = hardware.id if hardware else "this kind of device"
         yield Prose("Facts to propose", (f"Nothing that the driver reports is missing in {known} or contradicts it",))
         return
     lines = []
     for one in proposed:
-        other = f" (the spec has {one.spec.display}, {one.ratio:.3g} times less)" if one.spec and one.ratio else ""
+        other = (
+            f" (the spec has {one.spec.display}, and this is {one.ratio:.3g} times as much)"
+            if one.spec and one.ratio
+            else ""
+        )
         lines.append(f"{one.line}{other}")
     what = f"{counted(len(proposed), 'fact')} of grade device, for {hardware.id if hardware else 'a new spec'}:"
-    yield Prose("Facts to propose", (what, *lines))
+    source = f'sources: {{device: {{document: "Driver and stopwatches of one {name}, {taken:%B %Y}", grade: device}}}}'
+    yield Prose("Facts to propose", (what, source, *lines))
 
 
 def lost(results: runs.Results, journal: Journal) -> str:
     """What to do after a run that stopped early; empty where it did not."""
     if not results.stopped or "for measuring were spent" in results.stopped:
         return ""
-    kept = counted(len(journal.measurements), "figure")
-    return f"{results.stopped}; {kept} kept in {shown(journal.file)}: the same command goes on from there"
+    return f"{results.stopped}; {kept(journal)}"
 
 
-def resumed(results: runs.Results, journal: Journal) -> None:
-    """Take over what a journal has."""
+def kept(journal: Journal) -> str:
+    """`12 figures are kept in first-hour-cuda.jsonl: the same command goes on from there`, and the other way."""
+    count = len(journal.measurements)
+    figures = f"{counted(count, 'figure')} {'is' if count == 1 else 'are'} kept in {shown(journal.file)}"
+    return f"{figures}: the same command goes on from there, and with --finish it writes the recording without the rest"
+
+
+def resumed(results: runs.Results, journal: Journal, tell: Callable[[str], None]) -> None:
+    """Take over what a journal has, and keep in it what follows."""
+    for name, why in journal.ended.items():
+        journal.keep(name, why)
     results.measurements += journal.measurements.values()
     results.left_out |= journal.left_out
-    results.done = journal.names
+    results.done = frozenset(journal.measurements) | frozenset(journal.left_out)
     results.keep = journal.keep
 
+    def changed(event: str) -> None:
+        journal.tell(event)
+        tell(event)
 
-def removed(journal: Journal) -> None:
-    """The journal, once its recording is written."""
-    with contextlib.suppress(OSError):
-        journal.file.unlink()
+    results.progress, results.begin = watched(results.observer, changed), journal.begin

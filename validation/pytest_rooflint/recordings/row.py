@@ -117,6 +117,9 @@ def selected(rows: Iterable[Row], subject: str) -> list[Row]:
 BUSY = "busy"
 """More runnable tasks than cores; used where the time that threads waited for a core is not known."""
 
+NEIGHBOURS = "neighbours"
+"""Other processes on a GPU."""
+
 OWN = 0.5
 """Runnable tasks that a quiet system has besides those that fill its cores, averaged over a minute."""
 
@@ -125,7 +128,8 @@ DESPITE: dict[str, dict[str, Any]] = {
         "type": "array",
         "items": {"type": "string"},
         "description": (
-            f"what may slow it down: throttle reasons as recorded, {STOLEN}, {QUEUED}, {PREEMPTED}, {BUSY}; needs a why"
+            f"what may slow it down: throttle reasons as recorded, {STOLEN}, {QUEUED}, {PREEMPTED}, {BUSY}, "
+            f"{NEIGHBOURS}; needs a why"
         ),
     }
 }
@@ -173,11 +177,13 @@ def farthest(claim: Claim, figures: Iterable[tuple[Row, float]]) -> Figure:
 
 
 def doubt(row: Row, despite: Collection[str] = ()) -> str:
-    """Why a time may be too long: at least half of the samples are disturbed. Empty if it can be trusted."""
+    """Why a time may be too long: others ran, or half of the samples are disturbed. Empty if it can be trusted."""
     load, cores = max(row.readings("load"), default=0.0), row.recorded.recording.machine.count
     blind = row.measurement.samples.queued_s is None and row.recorded.recording.machine.kind == "cpu"
     if blind and BUSY not in despite and load > cores + OWN:
         return f"other processes ran: {load:.3g} runnable tasks on {counted(cores, 'core')} ({BUSY})"
+    if (others := row.measurement.conditions.others) and NEIGHBOURS not in despite:
+        return f"{others} ({NEIGHBOURS})"
     samples = row.measurement.samples
     found = reasons(samples, despite)
     if 2 * len(found) < len(samples.seconds):

@@ -1,9 +1,11 @@
 """Runs of stopwatches on one device: the request, the results, and what was left out for which reason."""
 
 import math
+import signal
+import threading
 import time
-from collections.abc import Callable, Collection, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal, TypeVar
@@ -49,6 +51,38 @@ class Request:
         )
 
 
+class TimeOver(BaseException):  # an event, which no `except Exception` around a library may hold back
+    """The time for everything is over in the middle of a figure."""
+
+
+@contextmanager
+def deadline(seconds: float, hung: Callable[[], None], grace_s: float) -> Iterator[None]:
+    """Raise TimeOver in this thread after a time, wherever it is. [s]
+
+    A call of a driver that does not return sees no exception: after the grace `hung` is called, in a thread of its own.
+    """
+    if math.isinf(seconds):
+        yield
+        return
+
+    def over(*_: object) -> None:
+        raise TimeOver
+
+    watchdog = threading.Timer(seconds + grace_s, hung)
+    watchdog.daemon = True
+    before = signal.signal(signal.SIGALRM, over) if hasattr(signal, "SIGALRM") else None
+    try:
+        watchdog.start()
+        if before is not None:
+            signal.setitimer(signal.ITIMER_REAL, seconds)
+        yield
+    finally:
+        watchdog.cancel()
+        if before is not None:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+
+
 @dataclass
 class Results:
     """Measurements so far, and what was left out. A failure costs one figure, a dead device those that follow."""
@@ -56,10 +90,12 @@ class Results:
     observer: Observer
     progress: Callable[[str], None] = lambda _: None
     """Called with the name of each measurement before it begins."""
+    begin: Callable[[str], None] = lambda _: None
+    """Called with the name of each figure before it is measured, in case that the run does not live to keep it."""
     tell: Callable[[str], None] | None = None
     """Called with a line for each figure when it is there."""
-    keep: Callable[[str, Measurement | str], None] = lambda *_: None
-    """Called with the name and the measurement, or the reason why there is none."""
+    keep: Callable[[str, Measurement | str | None], None] = lambda *_: None
+    """Called with the name and the measurement, or the reason why there is none; None where it is to be tried again."""
     failing: Callable[[], str] = lambda: ""
     """Asked after an error: why the device cannot go on; empty where it can."""
     budget_s: float = math.inf
@@ -92,21 +128,43 @@ class Results:
             self.expected -= 1
             return
         if not self.stopped and self.spent_s > self.budget_s:
-            self.stopped = f"the {format_quantity(self.budget_s, SECONDS, digits=3)} for measuring were spent"
+            self.stopped = self._spent
         self.tried += 1
         if why := self.stopped or ("the time for this step was spent" if self.spent_s > self.until_s else ""):
             self.left_out[name] = why
             return
         self.progress(name)
+        self.begin(name)
         try:
             self._keep(name, measured())
-        except NotMeasuredError as error:
-            self._keep(name, str(error), again=isinstance(error, NoTimeError))
-        except KeyboardInterrupt:
-            self.stopped = self.left_out[name] = "interrupted"
+        except NoTimeError as error:
+            self._keep(name, str(error), again=True)
+        except NotMeasuredError as error:  # also what a driver that fails says of a first call
+            self.stopped = self.failing()
+            self._keep(name, str(error))
         except (RuntimeError, MemoryError, OSError, RooflintError) as error:  # of a driver, an allocator, a sensor
             self.stopped = self.failing()
             self._keep(name, f"{type(error).__name__}: {gemm.first_line(error)}")
+        except (KeyboardInterrupt, TimeOver) as error:
+            self._cut(error)
+            self.left_out[name] = self.stopped
+            self.keep(name, None)
+
+    def take(self, step: Callable[[], None]) -> None:
+        """Run a step; what fails outside of its figures, such as a search, ends the run and loses no figure."""
+        try:
+            step()
+        except (RuntimeError, MemoryError, OSError) as error:
+            self.stopped = self.failing() or f"{type(error).__name__}: {gemm.first_line(error)}"
+        except (KeyboardInterrupt, TimeOver) as error:
+            self._cut(error)
+
+    def _cut(self, error: BaseException) -> None:
+        self.stopped = self._spent if isinstance(error, TimeOver) else "interrupted"
+
+    @property
+    def _spent(self) -> str:
+        return f"the {format_quantity(self.budget_s, SECONDS, digits=3)} for measuring were spent"
 
     def _keep(self, name: str, found: Measurement | str, *, again: bool = False) -> None:
         """Take a figure, or the reason why there is none; `again` where a resumed run is to try once more."""
@@ -115,7 +173,9 @@ class Results:
         else:
             self.measurements.append(found)
             self.left_out.pop(name, None)  # an earlier try may have failed
-        if not self.stopped and not again:  # what a dead device did not do is tried again, too
+        if again:
+            self.keep(name, None)
+        elif not self.stopped:  # what a dead device did not do is tried again, too
             self.keep(name, found)
         if self.tell:
             self.tell(f"{self._place}{name}: {found if isinstance(found, str) else figure(found)}{self._left}")

@@ -149,6 +149,11 @@ class GpuObserver(Observer):
         """Other processes on the GPU."""
         return self._gpu.others()
 
+    def conditions(self, before: State, after: State, during: Iterable[State] = ()) -> Conditions:
+        """Also who else is on the GPU."""
+        found, others = super().conditions(before, after, during), self.others()
+        return found if isinstance(others, Unavailable) or not others else found.model_copy(update={"others": others})
+
     def power(self) -> PowerSource | Unavailable:
         """The device's own meter."""
         return self._gpu.power()
