@@ -94,6 +94,17 @@ class Memory(Frozen):
     """What counts it: `torch allocator`, `resident memory of the process`."""
 
 
+class Traffic(Frozen):
+    """Bytes that one call moved to and from memory, as hardware counted them."""
+
+    bytes: NonNegativeFloat
+    """Of one call, reads and writes. [B]"""
+    calls: PositiveInt
+    """Over which it is averaged."""
+    source: str
+    """`memory controllers, other processes included`, `misses of the last cache …`, `CUPTI, dram__bytes`."""
+
+
 class Transfers(Frozen):
     """What a call on a device costs beside its kernels: its inputs are copied there, and its outputs back."""
 
@@ -356,6 +367,8 @@ class Measurement(Frozen):
     """None where it was not asked for."""
     transfers: Transfers | Unavailable | None = None
     """Between the host and the device; no part of the samples. None where it was not asked for."""
+    traffic: Traffic | Unavailable | None = None
+    """By hardware counters; `bytes_moved` is what a call must move at least. None where it was not asked for."""
     details: dict[str, str | int | float] = Field(default_factory=dict)
     """Settings that change what runs: oneDNN's verbose kernel name, cuBLAS workspace, math mode."""
 

@@ -15,6 +15,7 @@ from rooflint.hardware.registry import Registry
 from rooflint_measure.record import Gemm, Machine, Network, Recording, Stream, Wait, read, write
 from rooflint_measure.stopwatches import products
 from rooflint_measure.stopwatches.gemm import NotMeasuredError
+from rooflint_measure.stopwatches.network import ATTENTION, DTYPES, MODES, QUANTIZED
 from rooflint_measure.stopwatches.timing import Plan, measure
 
 PLAN = Plan(sample_s=0.02, samples=3, warm_up_s=0.02, limit_s=100.0)
@@ -277,3 +278,11 @@ def test_waits_are_asked_for_in_microseconds(recording, monkeypatch, arguments, 
     monkeypatch.setattr(runs, "waits", waits)
     run("wait", *arguments, "--seconds", "3")
     assert asked == [(3.0, lengths)]
+
+
+@pytest.mark.parametrize(
+    "word", [*DTYPES, *QUANTIZED, *MODES, *ATTENTION, "inference mode", "mps", "--cpus", "--batch"]
+)
+def test_help_of_networks_names_every_way_to_run_one(word):
+    found = CliRunner().invoke(app, ["network", "--help"], env={"COLUMNS": "400"})
+    assert word in found.stdout

@@ -18,6 +18,7 @@ from rooflint_measure.record import (
     Samples,
     State,
     Stream,
+    Traffic,
     Transfers,
     Unavailable,
     Wait,
@@ -153,7 +154,12 @@ def test_the_list_has_a_row_a_measurement_in_base_units(k1, make):
         **{"ops_per_s": 16.384e12, "bytes_per_s": None, "peak_per_s": 32.768e12, "efficiency": 0.5},
         **{"share_of_reference": None, "joules_per_call": pytest.approx(0.8192)},
         # 16 Gop over 4 000 000 + 8 000 000 + 2 000 000 B
-        **{"ops_per_byte": pytest.approx(8000 / 7), "peak_memory_bytes": None, "items_per_s": None},
+        **{
+            "ops_per_byte": pytest.approx(8000 / 7),
+            "counted_bytes": None,
+            "peak_memory_bytes": None,
+            "items_per_s": None,
+        },
         **{"inputs_s": None, "outputs_s": None},
         **{"joules_per_item": None, "mean_w": pytest.approx(40.96), "max_w": None},
     }
@@ -318,3 +324,18 @@ def test_an_account_has_charts_only_where_they_are_drawn(k1):
     recording = recorded(row(RESNET))
     assert "Distributions of latency" not in sections_of(account(recording, k1))
     assert "Distributions of latency" in sections_of(account(recording, k1, drawn=True))
+
+
+def test_bytes_by_counters_stand_beside_those_of_the_model_and_say_who_counted(k1):
+    counted = Traffic(bytes=3e6, calls=4, source="memory controllers, other processes included")
+    refused = Unavailable(reason="no hardware counters")
+    rows = row(RESNET, 1e-3, bytes_moved=2e6, traffic=counted), row(COPY, 1e-3, traffic=refused)
+    found = account(recorded(*rows), k1)
+    columns, cells = grids(found)["Bytes by hardware counters"]
+    assert columns == ("network", "counted", "by the model", "ratio", "bandwidth")
+    # 3 MB in 1.06 ms, the median
+    assert cells == ((rows[0].name, "3 MB", "2 MB", "1.5", "2.83 GB/s"),)
+    (note,) = [one.note for one in found.sections if one.heading == "Bytes by hardware counters"]
+    assert note == "of a call; counted by: memory controllers, other processes included"
+    assert "bytes by hardware counters not available: no hardware counters" in prose(found, "Conditions")
+    assert "Bytes by hardware counters" not in grids(account(recorded(rows[1]), k1))

@@ -19,7 +19,7 @@ from rooflint.base.text import sanitized
 from rooflint.cli.options import Past, Prompt, Shape, Specs, shapes_of
 from rooflint.output.deliver import deliver
 from rooflint_measure.record import Recording, read, write
-from rooflint_measure.stopwatches.network import MODES
+from rooflint_measure.stopwatches.network import ATTENTION, DTYPES, MODES, QUANTIZED
 from rooflint_report.evidence import add
 
 app = typer.Typer(
@@ -44,7 +44,12 @@ Budget = Annotated[
     str, typer.Option("--budget", help="Time for everything, such as 10m: figures get shorter, then fewer.")
 ]
 Precisions = Annotated[
-    list[str] | None, typer.Option("--precision", "-p", help="Only this precision; repeatable, or separated by commas.")
+    list[str] | None,
+    typer.Option(
+        "--precision",
+        "-p",
+        help="Only this precision, such as fp32, tf32, bf16, fp16 or int8; repeatable, or with commas.",
+    ),
 ]
 Libraries = Annotated[list[str] | None, typer.Option("--library", help="Only this library; repeatable.")]
 Threads = Annotated[int, typer.Option(help="Threads of a library; by default its own choice.", min=0)]
@@ -177,12 +182,21 @@ def network_command(
         typer.Argument(help="Names that compare takes: resnet18, bert-base, file.py:factory, config.json, model.pt2."),
     ],
     device: Devices = None,
-    precision: Precisions = None,
+    precision: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--precision",
+            "-p",
+            help=f"{', '.join(DTYPES | QUANTIZED)}; fp32 by default; repeatable, or separated by commas.",
+        ),
+    ] = None,
     batch: Annotated[list[int] | None, typer.Option("--batch", "-b", help="Batch size; repeatable.", min=1)] = None,
     mode: Annotated[
         list[str] | None,
         typer.Option(
-            "--mode", help=f"How it is run: {', '.join(MODES)}, attention=flash, or all; a+b is both at once."
+            "--mode",
+            help=f"How it is run, in inference mode: {', '.join(MODES)}, attention={'|'.join(ATTENTION)}, or all; "
+            "a+b is both at once; repeatable.",
         ),
     ] = None,
     channels_last: Annotated[
@@ -191,6 +205,9 @@ def network_command(
     compiled: Annotated[bool, typer.Option("--compile", help="Compile with torch.compile, in every mode.")] = False,
     graph: Annotated[bool, typer.Option("--graph", help="Replay as a CUDA graph, in every mode.")] = False,
     flush: Annotated[bool, typer.Option("--flush", help="Empty the last-level cache before each call.")] = False,
+    counters: Annotated[
+        bool, typer.Option("--counters", help="Count bytes on a GPU by CUPTI; on a CPU, perf is always asked.")
+    ] = False,
     prompt: Prompt = None,
     past: Past = 0,
     shape: Shape = None,
@@ -211,7 +228,7 @@ def network_command(
     modes = ["+".join([*always, *([one] if one != "eager" or not always else [])]) for one in mode or ["eager"]]
     shapes = tuple(map(tuple, shapes_of(shape)))
     batches = tuple(batch or (shapes[0][0] if shapes else 1,))
-    sweep = network_runs.Sweep(tuple(names), batches, tuple(modes), flush, prompt, past, shapes)
+    sweep = network_runs.Sweep(tuple(names), batches, tuple(modes), flush, prompt, past, counters, shapes)
     _pin(cpus)
     found = []
     for one in device or ["cpu"]:

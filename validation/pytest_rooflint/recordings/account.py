@@ -130,6 +130,7 @@ def _sections(recording: record.Recording, hardware: Hardware | None) -> Iterato
         if rows := [row for row in recording.measurements if row.subject.kind == kind]:
             yield Grid(heading, _known(Table(columns, tuple(cells(row, hardware) for row in rows))))
     yield from _of_memory(recording, hardware)
+    yield from _counted(recording.measurements)
     yield from _copied(recording.measurements)
     if metered := [row for row in recording.measurements if isinstance(row.energy, record.Energy)]:
         sources = dict.fromkeys(row.energy.source for row in metered if isinstance(row.energy, record.Energy))
@@ -227,6 +228,28 @@ def _of_memory(recording: record.Recording, hardware: Hardware | None) -> Iterat
         yield Prose("What limits them", tuple(reasons))
 
 
+_COUNTED = ("network", "counted", "by the model", "ratio", "bandwidth")
+
+
+def _counted(rows: Sequence[record.Measurement]) -> Iterator[Section]:
+    """Bytes by hardware counters, beside those that a call moves at least."""
+    found = [(row, row.traffic) for row in rows if isinstance(row.traffic, record.Traffic)]
+    if not found:
+        return
+    cells = tuple(
+        (
+            row.name,
+            format_quantity(one.bytes, BYTES),
+            format_quantity(row.bytes_moved, BYTES) if row.bytes_moved else UNKNOWN,
+            format_number(one.bytes / row.bytes_moved, 3) if row.bytes_moved else UNKNOWN,
+            format_quantity(one.bytes / row.samples.median_s, BYTES_PER_S),
+        )
+        for row, one in found
+    )
+    how = ", ".join(dict.fromkeys(one.source for _, one in found))
+    yield Grid("Bytes by hardware counters", _known(Table(_COUNTED, cells)), f"of a call; counted by: {how}")
+
+
 _COPIES = ("network", "inputs", "in", "outputs", "out", "of the latency")
 
 
@@ -303,6 +326,8 @@ def _conditions(recording: record.Recording, hardware: Hardware | None) -> Itera
     working = [row for row in rows if not isinstance(row.subject, record.Wait)]
     for reason in dict.fromkeys(str(row.energy) for row in working if isinstance(row.energy, record.Unavailable)):
         yield f"energy {reason}"
+    for reason in dict.fromkeys(str(row.traffic) for row in rows if isinstance(row.traffic, record.Unavailable)):
+        yield f"bytes by hardware counters {reason}"
     yield from _own_process(rows)
 
 
@@ -384,6 +409,7 @@ def _listed(row: record.Measurement, hardware: Hardware | None) -> dict[str, Cel
         "share_of_reference": of_product(row),
         "joules_per_call": row.energy.call_j if isinstance(row.energy, record.Energy) else None,
         "ops_per_byte": charts.intensity(row),
+        "counted_bytes": row.traffic.bytes if isinstance(row.traffic, record.Traffic) else None,
         "peak_memory_bytes": row.memory.peak_bytes if isinstance(row.memory, record.Memory) else None,
         "inputs_s": row.transfers.inputs_s if isinstance(row.transfers, record.Transfers) else None,
         "outputs_s": row.transfers.outputs_s if isinstance(row.transfers, record.Transfers) else None,

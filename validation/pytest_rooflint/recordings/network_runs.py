@@ -48,6 +48,8 @@ class Sweep:
     prompt: int | None = None
     """New tokens of each sequence, of language models."""
     past: int = 0
+    counters: bool = False
+    """Ask a GPU's hardware counters, too; those of a CPU always are."""
     shapes: Shapes = ()
     """Of the inputs of the others, batch first."""
 
@@ -204,6 +206,7 @@ def _measured(request: Request, case: Case, setting: Setting, sweep: Sweep, peak
         reference=peaks.of(_multiplied(case.precision)),
         energy_s=request.energy_s,
         left_s=peaks.results.budget_s - peaks.results.spent_s,
+        counters=sweep.counters,
     )
 
 

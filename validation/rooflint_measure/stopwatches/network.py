@@ -19,6 +19,7 @@ from typing import Any
 from rooflint_measure.record import Measurement, Memory, Network, Transfers, Unavailable
 from rooflint_measure.sensors.host import resident_peak
 from rooflint_measure.sensors.observer import Observer
+from rooflint_measure.stopwatches import traffic
 from rooflint_measure.stopwatches.clocks import Call, Clock, EventClock, FlushedHostClock, flusher, graphed
 from rooflint_measure.stopwatches.gemm import NoTimeError, NotMeasuredError, Peak, clock_of, first_line
 from rooflint_measure.stopwatches.products import SEED, import_torch
@@ -122,10 +123,12 @@ def measured(
     reference: Peak | None = None,
     energy_s: float = 0.0,
     left_s: float = math.inf,
+    counters: bool = False,
 ) -> Measurement:
     """An inference of a network on random input.
 
     `reference` is timed in turn; a metered run of `energy_s` follows, 0 for none [s]; then a call whose memory is read.
+    Bytes are counted on a CPU, and on a GPU with `counters`, where a profiler has to be loaded for it.
     A network whose fewest calls do not fit `left_s` is refused [s].
 
     Raises NotMeasuredError where this machine cannot run it so.
@@ -146,7 +149,12 @@ def measured(
             energy_s=0.0 if setting.flush_bytes else energy_s,
             details={"input": _shapes(model), "flushed_bytes": setting.flush_bytes},
         )
-        beside = {"memory": peak_memory(call, setting.device), "transfers": transfers(model, setting, call)}
+        beside: dict[str, Any] = {
+            "memory": peak_memory(call, setting.device),
+            "transfers": transfers(model, setting, call),
+        }
+        if counters or setting.device == "cpu":
+            beside["traffic"] = traffic.counted(call, clock, setting.device)
         found = found.model_copy(update=beside)
     return found.model_copy(update={"energy": FLUSHED}) if setting.flush_bytes and energy_s else found
 
