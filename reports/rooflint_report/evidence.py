@@ -451,11 +451,12 @@ def _text(value: Any, depth: int = 0) -> str:
     return json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False).replace("\n", "\n" + " " * depth)
 
 
-def add(file: Path, key: str, found: Record | Sequence[Record]) -> None:
+def add(file: Path, **found: Record | Sequence[Record]) -> None:
     """Put what was found later into the evidence of a run. Raises RooflintError for a file that is not evidence."""
     try:
         document = strict_json.parse(read_text(file, MAX_BYTES), file)
-        document[key] = plain(found) if isinstance(found, Record) else [plain(one) for one in found]
+        for key, one in found.items():
+            document[key] = plain(one) if isinstance(one, Record) else [plain(each) for each in one]
     except (RooflintError, TypeError) as error:
         raise RooflintError(f"{file}: want the evidence of a run to add to: {error}") from error
     write_atomically(file, json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False) + "\n")

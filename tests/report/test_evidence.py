@@ -107,7 +107,7 @@ def test_nothing_is_added_to_what_is_not_evidence(tmp_path, evidence, text):
     file = tmp_path / "evidence.json"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(RooflintError, match=r"evidence\.json: want the evidence of a run to add to: "):
-        add(file, "delta", Evidence.model_validate(evidence).run)
+        add(file, delta=Evidence.model_validate(evidence).run)
     assert file.read_text(encoding="utf-8") == text
 
 

@@ -11,6 +11,7 @@ from typing import Self, TypeVar
 
 from rooflint.base.errors import RooflintError
 from rooflint.base.facts import Fact, Factor, Ladder, Source, sort_value
+from rooflint.base.memo import memoised
 from rooflint.base.precision import nearest
 from rooflint.base.units import OPS_PER_MAC
 
@@ -159,6 +160,7 @@ class ComputeUnit:
         fact = self.fact(name)
         return Factor(name, fact.value, display, fact)
 
+    @memoised
     def peak_ops_per_s(self, precision: str) -> float:
         """Dense peak. [op/s]"""
         return self.derivation(precision).result
@@ -191,7 +193,7 @@ class Memory:
         """[B]"""
         return self.fact("capacity").value
 
-    @property
+    @cached_property
     def bandwidth_bytes_per_s(self) -> float:
         """bus × rate per pin, or the stated bandwidth. [B/s]"""
         return self.derivation().result
@@ -384,6 +386,7 @@ class Hardware:
         """The links of that name. Raises UnsupportedError with those that exist."""
         return _pick(self.links, name, f"{self.id} has no link")
 
+    @memoised
     def main_memory(self) -> Memory:
         """The memory that a network streams from: the one with the most bandwidth.
 
@@ -441,6 +444,7 @@ def _pick(things: Mapping[str, T], name: str, problem: str) -> T:
     raise UnsupportedError(f"{problem} '{name}' (has: {', '.join(things) or 'none'})")
 
 
+@memoised
 def working_units(hardware: Hardware, compute: str) -> tuple[ComputeUnit, ...]:
     """The units that work together in a precision, the one with the highest dense peak first.
 

@@ -81,11 +81,8 @@ def diff(
         raise RooflintError("--golden needs --claims: predictions rest on no golden file")
     found, counted, watching = _found(old, new, _roots(specs), golden, claims=claims)
     if evidence:
-        add(evidence, "delta", found)
-    if evidence and counted:
-        add(evidence, "claim_changes", counted)
-    if evidence and watching:
-        add(evidence, "watched", watching)
+        more = {"claim_changes": counted, "watched": watching}
+        add(evidence, delta=found, **{name: one for name, one in more.items() if one})
     form, most = form or _form(output), None if everything else moved.FEW if evidence else moved.MOST
     whole = Differences.model_construct(**dict(found), claim_changes=counted) if counted else found
     text = as_json(whole) if form == Form.JSON else (moved.as_md if form == Form.MD else moved.as_text)(found, most)

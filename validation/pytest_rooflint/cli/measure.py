@@ -90,7 +90,7 @@ def baseline_command(
         return
     found = baselines.compared(file, folder, threshold)
     if evidence:
-        add(evidence, "benchmarks", found)
+        add(evidence, benchmarks=found)
     typer.echo(sanitized(found.text))
     raise typer.Exit(int(found.is_red))
 

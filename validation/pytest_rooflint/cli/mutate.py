@@ -70,7 +70,7 @@ def mutate(
     most, workers = _most(survivors), Workers(jobs, dask, ray)
     found = _found(golden, specs, only, only_class, floor, no_cache, workers)
     if evidence:
-        add(evidence, "mutation", found)
+        add(evidence, mutation=found)
     typer.echo(_written(found, form, most), nl=False)
     if found.holds is False:
         raise typer.Exit(1)
