@@ -324,7 +324,7 @@ def find_network(name: str, roots: Roots = (PACKAGED,)) -> Network | None:
     """
     wanted = name.lower()
     for root in roots:
-        for one, file in _files_of(root).items():
+        for one, file in files_of(root).items():
             if wanted in (one, one.rpartition("/")[2]):
                 return read_network(file)
     return next((read_network(file) for root in roots for file, aliases in _aliases(root) if wanted in aliases), None)
@@ -359,10 +359,11 @@ def read_network(file: Path) -> Network:
 
 def _files(roots: Roots) -> dict[str, Path]:
     """Files by id; those of the first root count."""
-    return {one: file for root in reversed(roots) for one, file in _files_of(root).items()}
+    return {one: file for root in reversed(roots) for one, file in files_of(root).items()}
 
 
-def _files_of(root: Path) -> Mapping[str, Path]:
+def files_of(root: Path) -> Mapping[str, Path]:
+    """Files of configurations in a folder of specs, by id."""
     return _packaged() if root == PACKAGED else Registry((root,)).files_of("networks")
 
 
@@ -382,7 +383,7 @@ def _packaged_aliases() -> tuple[tuple[Path, frozenset[str]], ...]:
 
 
 def _read_aliases(root: Path) -> Iterator[tuple[Path, frozenset[str]]]:
-    for file in _files_of(root).values():
+    for file in files_of(root).values():
         _, spec = _read(file)
         yield file, frozenset(alias.lower() for alias in spec.aliases)
 

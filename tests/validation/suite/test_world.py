@@ -52,6 +52,12 @@ def test_a_wrong_price_or_place_is_named_although_no_claim_speaks_of_it(tiny, wr
     assert message in problem
 
 
+@pytest.mark.parametrize(("text", "line"), [("name: Mine 8B\nfoo: [1\n", 3), ("name: Mine 8B\n", 1)])
+def test_a_network_that_cannot_be_read_is_named_although_no_claim_speaks_of_it(tiny, wrong, text, line):
+    tiny.write("specs/networks/acme/mine-8b.yaml", text)
+    assert wrong()[0].startswith(f"specs/networks/acme/mine-8b.yaml:{line}  ")
+
+
 def test_a_replay_covers_no_device(tiny, wrong):
     tiny.write(
         "golden/x1.yaml",

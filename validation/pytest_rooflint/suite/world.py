@@ -20,6 +20,7 @@ from rooflint.base.facts import Fact
 from rooflint.coefficients.library import Coefficients
 from rooflint.cost.tables import Grid, Prices
 from rooflint.workloads import tables
+from rooflint.workloads.networks import files_of, read_network
 
 
 def problems(suite: Suite) -> list[Problem]:
@@ -100,7 +101,7 @@ def _is_readable(file: Path) -> bool:
 
 
 def _spec_problems(suite: Suite) -> Iterator[Problem]:
-    """Invalid spec files of the configured folders: devices, coefficients, prices, grid carbon."""
+    """Invalid spec files of the configured folders: devices, networks, coefficients, prices, grid carbon."""
     registry = suite.registry
     for name, file in registry.architecture_files.items():
         if suite.is_own(file):
@@ -109,10 +110,12 @@ def _spec_problems(suite: Suite) -> Iterator[Problem]:
         yield from _refused(registry.get, device)
     coefficients, prices, grid = Coefficients(registry), Prices(registry).layered, Grid(registry).layered
     reading = ((coefficients.files, coefficients.check), (prices.files, prices.read), (grid.files, grid.read))
-    for listed, read in reading:
-        for root in suite.spec_roots:
+    for root in suite.spec_roots:
+        for listed, read in reading:
             for file in listed(root):
                 yield from _refused(read, file)
+        for file in files_of(root).values():
+            yield from _refused(read_network, file)
 
 
 def _refused(read: Callable[[Any], object], what: Any) -> Iterator[Problem]:
