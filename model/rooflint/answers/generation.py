@@ -24,7 +24,7 @@ from rooflint.hardware.schema import Strict
 from rooflint.output.answer import Answer, Record
 from rooflint.output.sections import Bar, Bars, Grid, Part, Prose, Section, Table
 from rooflint.prediction.comparison import Requirement, per_second
-from rooflint.prediction.generation import Candidate, Generation, Phase, kernel_times
+from rooflint.prediction.generation import Candidate, Generation, Phase, competing, kernel_times
 from rooflint.prediction.parallel import message_bytes, passes, sent_bytes
 from rooflint.prediction.parallel import sequences as sequences_of
 from rooflint.prediction.predict import Setting
@@ -298,9 +298,11 @@ def _sections(
         yield Prose("Does not fit", tuple(record.does_not_fit))
     if able:
         fitting = [one for one in able if one.fits is not False]
-        best = max((one.tokens_per_s for one in fitting), default=None)
-        strong = tuple(place for place, one in enumerate(able) if one in fitting and one.tokens_per_s == best)
+        able_to_win = competing(fitting)
+        best = max((one.tokens_per_s for one in able_to_win), default=None)
+        strong = tuple(place for place, one in enumerate(able) if one in able_to_win and one.tokens_per_s == best)
         note = "per token: the mean pass of decode; tokens/s: of all sequences, prompt included"
+        note += f"; {FLOOR}" if any(one.is_floor for one in able) else ""
         note += "; ✗ does not fit" if len(fitting) < len(able) else ""
         yield Grid("Generation", Table(COLUMNS, tuple(map(_row, able))), f"{note}; USD/10⁶: of tokens", strong)
         if record.exchanges:
@@ -340,6 +342,9 @@ SHARED_CAVEATS = (
     "energy of links and switches is not counted",
 )
 
+
+FLOOR = "≥ roofline, a lower bound of the time, which does not win"
+"""What the sign before a time means."""
 
 LAUNCH_BOUND = 0.1
 """Share of a pass of decode in launches from which on it is said that engines record them. [1]"""
@@ -401,13 +406,18 @@ def _sent(one: ExchangeRecord) -> tuple[str, ...]:
 def _row(one: Generation) -> tuple[str, ...]:
     return (
         one.short + (" ✗" if one.fits is False else ""),
-        format_quantity(one.first_token_s, SECONDS),
-        seconds_text(one.token_s),
+        f"{floor_sign(one)}{format_quantity(one.first_token_s, SECONDS)}",
+        f"{floor_sign(one) if one.token_s is not None else ''}{seconds_text(one.token_s)}",
         rate_text(one.tokens_per_s),
         joules_text(one),
         dollars_text(one),
         one.bound,
     )
+
+
+def floor_sign(one: Generation) -> str:
+    """A sign before times that are only bounds."""
+    return "≥ " if one.is_floor else ""
 
 
 def seconds_text(seconds: float | None) -> str:

@@ -6,10 +6,12 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from rooflint.answers.generation import (
+    FLOOR,
     LISTING,
     FiguresRecord,
     dollars_text,
     figures_of,
+    floor_sign,
     joules_text,
     limitations,
     listed,
@@ -167,13 +169,14 @@ def _swept(
 ) -> Iterator[Section]:
     able = [one for one in found if one.runs]
     bests = [best for one in able if (best := one.best(wanted))]
-    bests.sort(key=lambda one: -one.tokens_per_s_of_device)
+    bests.sort(key=lambda one: (one.is_floor, -one.tokens_per_s_of_device))
     within = f" within {', '.join(each.text for each in wanted)}" if wanted else ""
     if without := len(able) - len(bests):
         text = f"{without} of {len(able)} combinations of device and precision have no batch that fits{within}"
         yield Prose("Does not fit", (text, *_largest(able, bests)))
     if bests:
         note = f"most tokens/s of the batches that fit{within}; user: tokens/s of a sequence"
+        note += f"; {FLOOR}" if any(one.is_floor for one in bests) else ""
         yield Grid("Best batch", *_cut(BEST, [_best_row(one) for one in bests], note))
     if front:  # empty where only first tokens are written, which have no rate for a user
         note = "no other run has more tokens/s for a device and as many for a user"
@@ -211,8 +214,8 @@ def _best_row(one: Generation) -> tuple[str, ...]:
         one.short,
         one.setting.compute,
         str(one.run.batch),
-        format_quantity(one.first_token_s, SECONDS, digits=3),
-        UNKNOWN if one.token_s is None else format_quantity(one.token_s, SECONDS, digits=3),
+        f"{floor_sign(one)}{format_quantity(one.first_token_s, SECONDS, digits=3)}",
+        UNKNOWN if one.token_s is None else f"{floor_sign(one)}{format_quantity(one.token_s, SECONDS, digits=3)}",
         rate_text(one.tokens_per_s_of_device),
         _user(one),
         dollars_text(one),

@@ -82,6 +82,8 @@ class Generation:
     """Of each device, as far as the run may use it; None where it is not known."""
     tariff: Tariff | None = None
     """Of one device; None where no price is known."""
+    is_floor: bool = False
+    """Whether its times are the roofline's, a lower bound, although calibrated ones were asked for."""
 
     @property
     def short(self) -> str:
@@ -332,8 +334,9 @@ class _Asked:
         main = place.hardware.main_memory()
         capacity = main.capacity_bytes * self.memory_share if "capacity" in main.facts else None
         price = self.tariff(place.hardware.id)
+        is_floor = contender.found is not None and "fidelity" in contender.found.reasons
         runs = (
-            Generation(run, setting, place, prefill, decode, memory, capacity, price)
+            Generation(run, setting, place, prefill, decode, memory, capacity, price, is_floor)
             for run, (prefill, decode), memory in zip(self.runs, phases, needed, strict=bool(phases))
         )
         return Candidate(contender, setting, place, tuple(runs), split)
@@ -421,12 +424,18 @@ def kernel_times(found: Candidate, run: Run) -> Mapping[str, Mapping[str, float]
     return {phase: rows for phase, rows in phases.items() if rows}
 
 
+def competing(found: Iterable[Generation]) -> list[Generation]:
+    """Runs that may win: no lower bound of the time competes with calibrated times."""
+    runs = list(found)
+    return [one for one in runs if not one.is_floor] or runs
+
+
 def pareto(found: Iterable[Generation]) -> tuple[Generation, ...]:
-    """Runs that no other beats in tokens/s for each device without being worse in tokens/s for a user, or reversed.
+    """Runs that may win, and that no other beats in tokens/s for each device with as many for a user, or reversed.
 
     The one with the most tokens for a user first.
     """
-    runs = list(found)
+    runs = competing(found)
     if not runs:
         return ()
     figures = np.array([(-one.tokens_per_s_of_device, -(one.tokens_per_s_of_user or np.nan)) for one in runs])

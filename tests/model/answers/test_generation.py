@@ -12,6 +12,7 @@ import rooflint as rl
 from rooflint.answers.generation import GenerateRecord
 from rooflint.base.errors import RooflintError
 from rooflint.cli.networks import app
+from rooflint.prediction.generation import competing, pareto
 
 
 def run(*arguments):
@@ -46,6 +47,19 @@ def test_what_fits_in_a_smaller_batch_is_told():
     largest = rl.generate("llama-3.1-8b", "h100-sxm5", prompt=8000).found[0].largest_batch
     assert sentence.endswith(f"a batch of {largest} fits")
     assert 1 < largest < 64
+
+
+def test_a_lower_bound_does_not_win_against_calibrated_times():
+    found = rl.generate("llama-3.1-8b", ["h100-sxm5", "mi300x"], prompt=512, generate=64, fidelity="silicon")
+    (h100,), (mi300x,) = (one.runs for one in found.candidates)
+    assert (h100.is_floor, mi300x.is_floor) == (False, True)
+    assert mi300x.tokens_per_s > h100.tokens_per_s
+    grid = next(one for one in found.answer().sections if one.heading == "Generation")
+    assert grid.strong == (0,)
+    assert [row[1].startswith("≥ ") for row in grid.table.rows] == [False, True]
+    assert "≥ roofline, a lower bound of the time, which does not win" in grid.note
+    assert competing([mi300x]) == [mi300x]
+    assert pareto([h100, mi300x]) == (h100,)
 
 
 def test_launches_that_engines_save_and_prices_of_other_years_are_told():
