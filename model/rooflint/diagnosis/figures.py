@@ -68,6 +68,12 @@ class Figure:
         return sum(ladder.result for ladder in self.ladders)
 
     @property
+    def is_vendors(self) -> bool:
+        """Whether a document of the vendor prints it: its title begins with the vendor's name."""
+        title = (self.printed or "").casefold().split()
+        return bool(title) and title[0] == self.hardware.id.partition("/")[0]
+
+    @property
     def formula(self) -> str:
         """The derivation as a reader multiplies it."""
         return " + ".join(ladder.formula for ladder in self.ladders)

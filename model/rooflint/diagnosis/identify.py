@@ -42,7 +42,7 @@ NEAR = 1.4
 DISPUTED = 0.9
 """Additional cost of a figure that a vendor printed and the facts do not derive."""
 KNOWN = 1.65
-"""Cost of a known error: a mechanism that explains the number is better than another document that prints it."""
+"""Cost of a known error: which figure the number is says more than which document prints it."""
 FEWEST_DIGITS = 3
 """Digits that a number needs for one of them to be called mistyped."""
 FEW = 5e-3
@@ -59,6 +59,8 @@ UNLIKELY = 3.6
 """An explanation that costs more is a coincidence; it is not shown."""
 
 
+TWOFOLD = frozenset({"MAC for op", "op counted twice", "data rate", "power of two"})
+"""Mere ratios of two: a document that prints the same digits says more."""
 WILD = frozenset({"power of two", "decimal point"})
 """Unspecific errors, which are not combined with others."""
 #: Largest distance of a device whose figure may be taken; round figures are common.
@@ -125,7 +127,10 @@ class Identifier:
             return []
         found = [explanation for device in devices for explanation in self._of_device(printed, asked, device, devices)]
         found += [one for device in devices for one in _mistyped(printed, self.fitting(asked, device)[:1])]
-        ranked = sorted((one for one in found if one.cost <= UNLIKELY), key=lambda explanation: explanation.cost)
+        ratio = min((one.cost for one in found if one.error in TWOFOLD), default=math.inf)
+        found = [_priced(one, min(one.cost, ratio)) if one.error == "known error" else one for one in found]
+        likely = (one for one in found if one.cost <= UNLIKELY)
+        ranked = sorted(likely, key=lambda one: (one.cost, one.error != "known error"))
         return list(_distinct(ranked))[:MOST]
 
     def _of_device(self, printed: Printed, asked: Asked, device: str, meant: Sequence[str]) -> Iterator[Explanation]:

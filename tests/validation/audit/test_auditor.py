@@ -7,6 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from pytest_rooflint.audit.account import as_text
 from pytest_rooflint.audit.auditor import Auditor
 from rooflint.base.errors import InputError
 from rooflint.diagnosis.figures import ERRORS, figures
@@ -399,6 +400,63 @@ HGX H100 8-GPU,900
 HGX H100 8-GPU,3600
 GB200 NVL72,130000
 """
+
+
+INTERCONNECTS = """| GPU | Memory | Interconnect | GPU-GPU | Links |
+|---|---|---|---|---|
+| H100 SXM5 | 80 GB | NVLink 4: 900 GB/s | 900 GB/s | NVLink 4 |
+| H200 SXM | 141 GB | 450 GB/s | 450 GB/s | NVLink 4 |
+| MI300X | 192 GB | 448 GB/s | PCIe 5.0 | xGMI |
+| B200 | 180 GB | 400 GB/s | 900 GB/s | NVLink 5 |
+"""
+
+
+def test_a_column_of_any_links_is_checked_against_those_between_devices(tmp_path):
+    file = tmp_path / "links.md"
+    file.write_text(INTERCONNECTS, encoding="utf-8")
+    found = {(one.line, one.column): one for one in AUDITOR.audit(file) if one.quantity == "link"}
+    assert {place: one.status for place, one in found.items()} == {
+        (3, "Interconnect"): "right",
+        (4, "Interconnect"): "wrong",  # one direction, beside both in the line above
+        (5, "Interconnect"): "not checked",  # no other device with these links: it may be meant so
+        (6, "Interconnect"): "not checked",  # of a network, say
+        (3, "GPU-GPU"): "right",
+        (4, "GPU-GPU"): "wrong",
+        (5, "GPU-GPU"): "not checked",
+        (6, "GPU-GPU"): "wrong",
+    }
+    assert found[4, "Interconnect"].cause == "counts one direction of the links, where both are printed"
+
+
+def test_doubled_peaks_of_a_row_are_sparse_where_one_of_them_is(audited):
+    # by itself 5000 is the FP8 peak as AMD prints it, which the sparse FP8 peak beside it rules out
+    [alone] = audited("device,bf16 dense (TFLOPS)\nMI355X,5000\n")
+    assert alone.explanations[0].error == "another precision"
+    both = audited("device,bf16 dense (TFLOPS),fp8 dense (TFLOPS)\nMI355X,5000,10100\n")
+    assert [one.explanations[0].error for one in both] == ["sparse for dense", "sparse for dense"]
+
+
+def test_the_digits_of_a_document_say_more_than_a_ratio_of_two(audited):
+    [finding] = audited("device,fp32 (TFLOPS)\nMI300X,81.7\n")
+    assert [one.error for one in finding.explanations[:2]] == ["known error", "MAC for op"]
+
+
+def test_facts_of_shipped_devices_are_shown_from_the_package_on(audited, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = as_text(audited("device,bf16 (TFLOPS)\nTPU v5e,394\n"))
+    assert " rooflint/specs/architectures/google/tpu-v5p.yaml:13\n" in text
+
+
+def test_figures_that_a_vendor_announced_are_disputed(audited):
+    table = "device,fp32 (TFLOPS),bandwidth (GB/s)\nB200 SXM,80,\nP100 SXM2 16GB,,720\nP100 PCIe 16GB,,720\n"
+    assert [one.status for one in audited(table)] == ["disputed"] * 3
+
+
+def test_a_disputed_figure_of_a_part_is_disputed_of_the_whole_board(audited):
+    # Wikipedia has 4 × 4.608 TFLOP/s for an A16, whose clock is open
+    [finding] = audited("device,fp32 (TFLOPS)\nA16,18.43\n")
+    assert finding.status == "disputed"
+    assert finding.expected.printed.endswith("(per gpu)")
 
 
 def test_errors_of_links_are_named_of_a_device_and_of_a_system(tmp_path):

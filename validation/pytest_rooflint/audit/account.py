@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from rooflint.base.errors import shown
+from rooflint.base.errors import shown, shown_short
 from rooflint.base.facts import Fact
 from rooflint.base.text import counted, terminal_width
 from rooflint.base.text import row as line_of
@@ -163,7 +163,7 @@ def _derived(finding: Finding) -> str:
 def _fact_lines(explanations: Sequence[Explanation], width: int) -> Iterator[str]:
     for explanation in explanations:
         if fact := explanation.fact:
-            yield line_of("", "", f"{shown(fact.file)}:{fact.line}  {fact.path}", width)
+            yield line_of("", "", f"{shown_short(fact.file)}:{fact.line}  {fact.path}", width)
 
 
 def _unknown(findings: Sequence[Finding]) -> str:

@@ -25,6 +25,7 @@ from pytest_rooflint.audit.published import published
 from pytest_rooflint.audit.rows import (
     Cell,
     Row,
+    between_devices,
     in_unit,
     is_beside,
     merged_with,
@@ -33,7 +34,14 @@ from pytest_rooflint.audit.rows import (
     stated_by,
     with_tensor_rows,
 )
-from pytest_rooflint.audit.shared import consistent, of_something_else, parts_of, table_wide, with_digits_of_columns
+from pytest_rooflint.audit.shared import (
+    consistent,
+    of_links,
+    of_something_else,
+    parts_of,
+    table_wide,
+    with_digits_of_columns,
+)
 from pytest_rooflint.audit.tables import PYTHON, read
 from pytest_rooflint.audit.training_columns import guessed
 from pytest_rooflint.audit.unlabelled import presumed
@@ -93,7 +101,7 @@ class Auditor:
         names = list(dict.fromkeys(name for row in rows for name in row))
         known = columns(
             names,
-            {**guessed(names, rows, self._is_device, self._is_network), **self.mapping},
+            {**between_devices(names, rows), **guessed(names, rows, self._is_device, self._is_network), **self.mapping},
             self._counted,
         )
         self._refuse_unusable(known, names, file)
@@ -110,7 +118,8 @@ class Auditor:
         once = {(one.key, one.cell.line if is_source else 0): one for one in reversed(figures)}
         others = [one for one in read_off if isinstance(one, Finding)]
         left = [name for name in names if name not in known and name not in self.mapping]
-        judged = of_something_else(table_wide(self._judged(list(once.values()), file), self._has_sparse))
+        judged = of_links(self._judged(list(once.values()), file))
+        judged = of_something_else(table_wide(judged, self._has_sparse))
         runs = self._of_training(rows, known, file)
         findings = [*judged, *runs, *others, *unnamed(rows, file), *ignored(left, rows, file)]
         return sorted(findings, key=lambda one: (one.line, names.index(one.column)))
@@ -343,7 +352,7 @@ class Auditor:
     def _against(self, asked: Asked, figure: Figure) -> Figure | None:
         """The figure that the vendor prints instead of a derived one, where the two are far apart."""
         fitting = self.identifier.fitting(asked, figure.hardware.id)
-        far = [one for one in fitting if one.dispute and abs(one.value / figure.value - 1) > COARSE]
+        far = [one for one in fitting if one.dispute and one.is_vendors and abs(one.value / figure.value - 1) > COARSE]
         return far[0] if far and not figure.printed else None
 
     def _wrong(self, one: FigureOfTable, found: Mapping[str, Figure], best: Sequence[str], file: Path) -> Finding:

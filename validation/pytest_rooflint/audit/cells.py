@@ -28,7 +28,8 @@ _CLEAR_POINT = re.compile(r"(?<![\d,.])(?:0\.\d+|\d+\.(?:\d{1,2}|\d{4,}))(?![\d,
 _POWER = re.compile(r"\s*[*x×·]\s*10\s*(?:\^|\*\*)\s*([-+]?\d+)", re.IGNORECASE)
 _BETWEEN = re.compile(r"(?<=\d)\s*[x×·]\s*(?=\d)", re.IGNORECASE)
 _AROUND = re.compile(
-    r"^(?:[~≈*]+|up to|ca\.?)\s*|\*+(?!\s*[\d*])|[†‡§¹²³]+|\[\d\]$|\bpeak\b|\b(?:HBM|GDDR|LPDDR|DDR)\w*",
+    r"^(?:[~≈*]+|up to|ca\.?)\s*|\*+(?!\s*[\d*])|[†‡§¹²³]+|\[\d\]$|\bpeak\b|\b(?:HBM|GDDR|LPDDR|DDR)\w*"
+    r"|\b(?:NVLink|xGMI)(?:[ -]?\d(?:\.0)?)?\b:?",
     re.IGNORECASE,
 )
 _REMARK = re.compile(r"\((?!\s*\d+(?:[.]\d+)?\s*\))[^()]*\)")

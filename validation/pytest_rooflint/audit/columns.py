@@ -35,6 +35,11 @@ _LINKS = frozenset(
     {"nvlink", "pcie", "interconnect", "network", "networking", "net", "nic", "link", "ici", "fabric"}
     | {"infiniband", "ethernet", "ib"}
 )
+_LINK_WORDS = frozenset({"nvlink", "xgmi", "interconnect"})
+_OTHER_LINKS = frozenset({"links", "lanes", "count", "pcie", "host", "network", "node", "internode"})
+"""Words of numbers of links, and of links that are not between devices."""
+_PEER = re.compile(r"(?<![a-z])gpu[ _-]*(?:to|2|<->|↔)?[ _-]*gpu(?![a-z])", re.IGNORECASE)
+"""What is between devices: `GPU-GPU`, `gpu_to_gpu`."""
 _MEMORY = frozenset({"memory", "mem", "vram", "dram", "hbm", "hbm2", "hbm2e", "hbm3", "hbm3e", "gddr6", "gddr6x"})
 _ONE_WAY = frozenset({"unidirectional", "uni", "unidir", "oneway", "direction", "way"})
 _PER = frozenset({"per", "efficiency", "w"})
@@ -246,7 +251,7 @@ def _said(column: Column, word: str, text: str, counted: Set[str]) -> Column:
 
 def guessed(name: str) -> Column | None:
     """The meaning of a column by its name alone; None where it is unknown."""
-    plain = _SIZE.sub(" ", name)
+    plain = _PEER.sub(" interconnect ", _SIZE.sub(" ", name))
     words = _of_values(words_of(plain))
     title = " ".join(words)
     unit = _unit(plain, words) or next((UNIT_WORDS.get(word) for word in words[-1:] if words != words_of(plain)), None)
@@ -281,6 +286,23 @@ def _is_said_by_itself(name: str) -> bool:
 def is_about_links(name: str) -> bool:
     """Whether a name is about what connects devices, or about caches: a bandwidth below it is not the memory's."""
     return bool((_LINKS | _CACHES) & set(words_of(name)))
+
+
+def is_of_links(name: str) -> bool:
+    """Whether a name may be of bandwidths of links where its cells are: `NVLink`, `Interconnect`, `GPU-GPU`."""
+    words = set(words_of(_PEER.sub(" interconnect ", name)))
+    return bool(words & _LINK_WORDS) and not words & (_ONE_WAY | _DESCRIBED | _MEASURED | _OTHER_LINKS)
+
+
+def bandwidth_unit(name: str) -> str | None:
+    """The unit of a bandwidth that a name says: `Interconnect (GB/s)`."""
+    unit = _unit(name, words_of(name))
+    return unit if unit in _BANDWIDTHS else None
+
+
+def says_which_links(name: str) -> bool:
+    """Whether a name says whose links it is of: NVLink, xGMI."""
+    return bool((_LINK_WORDS - {"interconnect"}) & set(words_of(name)))
 
 
 def is_total(name: str) -> bool:

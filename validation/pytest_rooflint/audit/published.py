@@ -1,11 +1,11 @@
 """Figures from golden files: what documents print of each device, disputed figures and known errors.
 
-An expected failure is a disagreement that was looked into. If its document is the vendor's, a table that repeats the
-figure is disputed rather than wrong; if not, the table repeats a known error.
+An expected failure is a disagreement that was looked into. If its document is the vendor's, or nobody knows who is
+right, a table that repeats the figure is disputed rather than wrong; if not, the table repeats a known error.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
@@ -25,7 +25,7 @@ class Published:
     """Printed figures by device."""
 
     printed: dict[str, list[Figure]] = field(default_factory=dict)
-    """Figures that agree with the facts, and those of the vendor that do not."""
+    """Figures that agree with the facts, those of the vendor that do not, and those of an open disagreement."""
     refuted: dict[str, list[Figure]] = field(default_factory=dict)
     """Known errors in documents of others."""
 
@@ -53,7 +53,7 @@ def _published(golden: tuple[Path, ...], roots: tuple[Path, ...]) -> Published:
     for claim in Suite(golden_roots=(*golden, shipped()), registry=registry).claims():
         if claim.kind in _KINDS and claim.expectation and claim.hardware and not claim.at and not claim.is_replay:
             for figure in _figures(claim, registry):
-                wrong = figure.dispute and not _is_vendors(claim)
+                wrong = claim.xfail and not (claim.xfail.open or figure.is_vendors)
                 side = found.refuted if wrong else found.printed
                 side.setdefault(claim.hardware, []).append(figure)
     for device, figures in found.refuted.items():
@@ -76,7 +76,7 @@ def _figures(claim: Claim, registry: Registry) -> Iterator[Figure]:
     if claim.expectation.dimension != QUANTITIES[claim.kind]:
         return
     units = terms(claim.subject) if claim.kind == "peak" else []
-    yield Figure(
+    figure = Figure(
         hardware,
         claim.kind,
         claim.subject,
@@ -88,10 +88,9 @@ def _figures(claim: Claim, registry: Registry) -> Iterator[Figure]:
         printed=claim.source.document if claim.source else None,
         dispute=claim.xfail.reason if claim.xfail else None,
     )
-
-
-def _is_vendors(claim: Claim) -> bool:
-    """Whether the document is the vendor's: its title begins with the vendor's name."""
-    vendor = str(claim.hardware).partition("/")[0]
-    title = claim.source.document.casefold().split() if claim.source else []
-    return bool(title) and title[0] == vendor
+    yield figure
+    parts = hardware.parts.get(str(figure.part))
+    if figure.dispute and parts:  # tables give four times what is printed of one of four
+        whole = Factor("parts", parts.value, f"{parts.display} {figure.part}", parts)
+        ladders = tuple(ladder.times(whole) for ladder in figure.ladders)
+        yield replace(figure, ladders=ladders, part=None, printed=f"{figure.printed} (per {figure.part})")

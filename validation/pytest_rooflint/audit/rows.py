@@ -3,8 +3,15 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from pytest_rooflint.audit.cells import is_unit_of
-from pytest_rooflint.audit.columns import Column, is_one_precision, said_precision, said_sparsity
+from pytest_rooflint.audit.cells import has_no_value, is_unit_of, quantity_of
+from pytest_rooflint.audit.columns import (
+    Column,
+    bandwidth_unit,
+    is_of_links,
+    is_one_precision,
+    said_precision,
+    said_sparsity,
+)
 from pytest_rooflint.audit.spelling import words_of
 from rooflint.diagnosis.figures import QUANTITIES
 from rooflint.hardware.names import Meaning
@@ -33,6 +40,17 @@ class Cell:
 Row = Mapping[str, Cell]
 #: Whether a text names a device.
 IsDevice = Callable[[str], bool]
+
+
+def between_devices(names: Iterable[str], rows: Iterable[Row]) -> dict[str, str]:
+    """Roles of columns such as `Interconnect`, most of whose cells are bandwidths: 600 GB/s, and not PCIe 4.0."""
+    listed, roles = list(rows), {}
+    for name in filter(is_of_links, names):
+        texts = [row[name].text for row in listed if name in row and not has_no_value(row[name].text)]
+        unit = bandwidth_unit(name)
+        if 2 * sum("bandwidth" in (quantity_of(text), quantity_of(f"{text} {unit}")) for text in texts) > len(texts):
+            roles[name] = f"link {unit}" if unit else "link"
+    return roles
 
 
 def named_by(row: Row, known: Mapping[str, Column]) -> Cell | None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from pytest_rooflint.audit.account import Finding
-from pytest_rooflint.audit.columns import is_total
+from pytest_rooflint.audit.columns import is_of_links, is_total, says_which_links
 from pytest_rooflint.audit.findings import FigureOfTable
 from rooflint.diagnosis.figures import COARSEST, FLOOR, Explanation, Printed
 
@@ -39,7 +39,7 @@ LONG = 3
 
 def consistent(findings: Iterable[Finding]) -> list[Finding]:
     """The findings of one name, with the explanation that fits all of its wrong figures first."""
-    listed = _told_from_half_rate(list(findings))
+    listed = _sparse_together(_told_from_half_rate(list(findings)))
     wrong = [finding for finding in listed if finding.is_wrong]
     if len(wrong) < MANY:
         return listed
@@ -69,6 +69,17 @@ def _told_from_half_rate(findings: list[Finding]) -> list[Finding]:
         _ranked(one, {"half-rate accumulation"})
         if one.is_wrong and one.quantity == "bf16 peak" and one.printed in beside
         else one
+        for one in findings
+    ]
+
+
+def _sparse_together(findings: list[Finding]) -> list[Finding]:
+    """Doubled peaks of one name are sparse where one of them is: FP8 of 10.1 PFLOP/s says what 5 of BF16 are."""
+    doubled = [one for one in findings if one.is_wrong and SPARSE in _errors(one)]
+    told = any(SPARSE in parts_of(one.explanations[0]) for one in doubled)
+    known = (SPARSE, "another precision", "op counted twice")
+    return [
+        _ranked(one, {SPARSE}) if told and one in doubled and one.explanations[0].error in known else one
         for one in findings
     ]
 
@@ -172,6 +183,35 @@ def _without_zeros(one: FigureOfTable) -> FigureOfTable:
         return one
     step = one.number.step * 10 ** len(zeros[2])
     return replace(one, number=Printed(one.number.value, step, one.number.text))
+
+
+# ---- of links
+
+
+def of_links(findings: Iterable[Finding]) -> list[Finding]:
+    """The findings; figures of a column that is of any links are wrong only where the column tells that they are.
+
+    It may be of one direction throughout, or of PCIe or a network in some rows. One direction is wrong beside a right
+    figure of the same links.
+    """
+    listed = list(findings)
+    both = {(one.column, one.expected.subject) for one in listed if one.status == "right" and one.expected}
+    note = "may be of one direction or of other links; name them in the column, such as 'NVLink (GB/s)'"
+    return [
+        replace(one, status="not checked", note=note, explanations=())
+        if one.is_wrong
+        and one.quantity == "link"
+        and is_of_links(one.column)
+        and not says_which_links(one.column)
+        and not (_is_directed(one) and one.expected and (one.column, one.expected.subject) in both)
+        else one
+        for one in listed
+    ]
+
+
+def _is_directed(finding: Finding) -> bool:
+    first = finding.explanations[0].error if finding.explanations else ""
+    return first in ("one direction", "direction counted twice")
 
 
 # ---- of something else
