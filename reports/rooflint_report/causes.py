@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import PurePosixPath
 
-from rooflint.base.text import counted, fail_text, short_id, some, workflow_command
+from rooflint.base.text import changed, counted, fail_text, short_id, some, workflow_command
 from rooflint.base.units import UnitError, format_number, parse_quantity
 from rooflint.output import sarif
 from rooflint_report.claim_changes import Cause as Change
@@ -94,6 +95,10 @@ DIGITS = 1e-3
 """Relative difference up to which a repair, which is printed in a few digits, is the value of the base."""
 
 
+LONGEST_TITLE = 100
+"""Letters of a change in a title."""
+
+
 @dataclass(frozen=True)
 class Culprit:
     """A changed line that makes claims fail."""
@@ -133,6 +138,14 @@ class Culprit:
     def what(self) -> str:
         """What was changed, without its values: `tdp at 30w`."""
         return f"{self.cause.path} at {self.cause.at}" if self.cause.at else self.cause.path
+
+    @property
+    def short(self) -> str:
+        """`ampere-ga10b tensor_core.macs_per_clock.int8 512 MAC → 32 MAC`; its place where that is too long."""
+        cause = self.cause
+        subject = f"{PurePosixPath(cause.file or '').stem} {cause.path.removeprefix('units.')}".strip()
+        text = changed(subject, cause.at, cause.base, cause.head)
+        return text if len(text) <= LONGEST_TITLE else f"{PurePosixPath(cause.file or '').name}:{cause.line or 1}"
 
     @property
     def fails(self) -> tuple[str, str]:

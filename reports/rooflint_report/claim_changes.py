@@ -88,6 +88,12 @@ class ClaimCounts(Record):
     fixed: int
     still_failing: int
 
+    @property
+    def changes(self) -> list[str]:
+        """`2 new`, `1 removed`: what became of those that changed."""
+        numbers = self.model_dump(exclude={"base", "head", "unchanged"})
+        return [f"{number} {name.replace('_', ' ')}" for name, number in numbers.items() if number]
+
 
 class Cause(ChangedFact):
     """A changed fact, or a changed value of a golden file, and the claims that fail because of it.

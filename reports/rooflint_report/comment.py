@@ -97,7 +97,7 @@ def comment(evidence: Evidence) -> Comment | None:
     others = [verdict for verdict in fails if name(verdict) not in explained]
     losses = [f"{_what(one)} {one.text}: restore it, or write in {one.write}" for one in lost(evidence)]
     slower = evidence.benchmarks.text if evidence.benchmarks and evidence.benchmarks.is_red else ""
-    moved = "; ".join(filter(None, (_moved(evidence), slower)))
+    moved = "; ".join(filter(None, (moves(evidence), slower)))
     first = next((verdict for one in blamed for verdict in one.verdicts), next(iter(others), None))
     watched = sorted((one for one in evidence.watched if one.has_moved), key=lambda one: -one.distance)
     if not (blamed or others or losses or moved or watched or evidence.problems or found.unstated):
@@ -121,7 +121,7 @@ def _what(one: Loss) -> str:
     return one.headline if isinstance(one, ClaimChange) else one.file
 
 
-def _moved(evidence: Evidence) -> str:
+def moves(evidence: Evidence) -> str:
     """How many predictions moved, and the farthest; empty where none did."""
     delta = evidence.delta
     if delta is None or not delta.moved.predictions:

@@ -230,6 +230,10 @@ class StatedValue(Record):
     grade: str | None
 
 
+WAITS = frozenset({"compute_wait_s", "memory_wait_s", "launch_wait_s"})
+"""Quantities that only divide a latency up."""
+
+
 class Shift(Record):
     """By what factor a quantity moved."""
 

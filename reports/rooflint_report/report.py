@@ -159,16 +159,30 @@ def headline(evidence: Evidence) -> Headline:
 
 def _complaint(evidence: Evidence) -> str:
     """Word the red part of the sentence, or nothing."""
-    fails, problems, claims = evidence.counts.fail, len(evidence.problems), evidence.counts.claims
+    fails, problems = evidence.counts.fail, len(evidence.problems)
     mutation, changes = evidence.mutation, evidence.claim_changes
     losses = changes.unstated if changes and not (fails or problems) else 0
     parts = [
-        f"{grouped(fails)} of {counted(claims, 'claim')} {'fails' if fails == 1 else 'fail'}" if fails else "",
+        _fails(evidence) if fails else "",
         f"{counted(problems, 'problem')} in the files" if problems else "",
         "fewer errors are caught than pyproject.toml asks" if mutation and mutation.holds is False else "",
         f"{counted(losses, 'check')} removed or weakened since the base without a stated reason" if losses else "",
     ]
     return " and ".join(filter(None, parts))
+
+
+def _fails(evidence: Evidence) -> str:
+    """How many claims fail, and the change since the base that makes most of them fail."""
+    fails, claims = evidence.counts.fail, counted(evidence.counts.claims, "claim")
+    blamed = causes.culprits(evidence)
+    explained = len({claim for one in blamed for claim in one.cause.claims})
+    if not explained:
+        return f"{grouped(fails)} of {claims} {'fails' if fails == 1 else 'fail'}"
+    more = f" and {counted(len(blamed) - 1, 'more changed line')}" if len(blamed) > 1 else ""
+    rest = fails - explained
+    others = f"; {counted(rest, 'other')} {'fails' if rest == 1 else 'fail'}" if rest > 0 else ""
+    makes = f"{blamed[0].short}{more} {'make' if more else 'makes'}"
+    return f"{makes} {grouped(explained)} of {claims} fail{others}"
 
 
 # ---- The HTML page
@@ -184,11 +198,21 @@ def render_html(evidence: Evidence | Mapping[str, Any]) -> str:
         "sections": sections,
         "script": script(*SCRIPTS),
         "sides": comments.Sides.of(found, compared) if compared else None,
+        "since": _since(found),
         "moved_watches": moved.dumbbells(one for one in found.watched if one.has_moved),
         "cards": {verdict.nodeid: anchor for anchor, verdict in page.fails},
         "ticks": failures.octave_ticks(),
     }
     return folded(stripped(_render(environment(), "page.html.j2", page, **more)))
+
+
+def _since(evidence: Evidence) -> list[str]:
+    """What became of predictions and of claims since the base; none without one."""
+    delta, claims = evidence.delta, evidence.claim_changes
+    said = [comments.moves(evidence) or "no prediction moved"] if delta else []
+    if claims:
+        said.append(f"claims: {', '.join([*claims.counts.changes, f'{claims.counts.unchanged} unchanged'])}")
+    return said
 
 
 def in_order(evidence: Evidence) -> list[Section]:

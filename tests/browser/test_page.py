@@ -92,6 +92,15 @@ def test_more_than_a_hundred_claims_are_drawn_on_demand(claims):
     expect(page.locator("#claims-more")).to_be_hidden()
 
 
+def test_a_phone_draws_fewer_claims_each_in_few_lines(claims):
+    page = claims(width=360)
+    assert len(names(page)) == 25
+    expected, obtained = (
+        page.locator(f"#claims tbody tr:first-child td:nth-child({n})").bounding_box() for n in (4, 5)
+    )
+    assert expected["y"] == obtained["y"]
+
+
 def test_keys_walk_open_and_copy(claims):
     page = claims("outcome=fail")
     first, second = names(page)[:2]

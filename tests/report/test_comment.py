@@ -83,7 +83,7 @@ def test_the_culprit_comes_first_with_factor_cause_and_what_reverting_does(evide
     assert culprit.startswith(f"- **`{SPEC}:23`** units.tensor_core.macs_per_clock.int8 512 MAC → 64 MAC (**1/8**): ")
     assert "1 claim fails because of it. Likely: macs_per_clock 64 is 1/8 of 512; it is volta's FP16 rate." in culprit
     assert culprit.endswith("Reverting it alone: 1 claim stops failing, no other fails.")
-    assert rerun.startswith("- first of them: `") and CLAIM in rerun
+    assert rerun.startswith("- first failing claim: `") and CLAIM in rerun
     assert text.splitlines()[-1].startswith("Base `main (0123456789ab)` → head ")
     assert render_summary(record).startswith(render_comment(record))
     assert render_summary(record).endswith("\n")  # another step may write below it
@@ -119,7 +119,7 @@ def test_what_reverting_breaks_is_another_claim_and_what_one_line_explains_is_ru
     both = cause([other, CLAIM], breaks=["golden/x.yaml::count"])
     text = render_comment(evidence | {"claim_changes": claim_changes([both, cause([other], 24)])})
     assert "Reverting it alone: 2 claims stop failing, 1 other fails: golden/x.yaml::count." in text
-    assert CLAIM in next(line for line in text.splitlines() if line.startswith("- first of them: `pytest "))
+    assert CLAIM in next(line for line in text.splitlines() if line.startswith("- first failing claim: `pytest "))
 
 
 def test_problems_in_files_stand_at_the_top_of_the_page(evidence):

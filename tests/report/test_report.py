@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from rooflint_report.evidence import Evidence
 from rooflint_report.report import LIMIT_BYTES, code, escaped, headline, render_summary, report
 
-from .test_comment import claim_changes
+from .test_comment import CLAIM, cause, claim_changes
 
 
 @pytest.fixture
@@ -112,6 +112,26 @@ def test_one_fail_is_singular(evidence):
     evidence["counts"] |= {"fail": 1, "claims": 1}
     evidence["problems"] = []
     assert headline(Evidence.model_validate(evidence)).sentence == "1 of 1 claim fails."
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        (
+            [{}],
+            "ampere-ga10b tensor_core.macs_per_clock.int8 512 MAC → 64 MAC makes 1 of 136 claims fail; 2 others fail.",
+        ),
+        (
+            [{}, {"line": 24}],
+            "ampere-ga10b tensor_core.macs_per_clock.int8 512 MAC → 64 MAC and 1 more changed line make 1 of 136 "
+            "claims fail; 2 others fail.",
+        ),
+        ([{"head": "9" * 80}], "ampere-ga10b.yaml:23 makes 1 of 136 claims fail; 2 others fail."),
+    ],
+)
+def test_the_change_that_makes_claims_fail_is_named(evidence, changes, says):
+    evidence |= {"problems": [], "claim_changes": claim_changes([cause([CLAIM], **one) for one in changes])}
+    assert headline(Evidence.model_validate(evidence)).sentence == says
 
 
 def test_problems_alone_are_red(green, evidence):

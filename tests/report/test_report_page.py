@@ -460,6 +460,15 @@ def test_watched_predictions_that_moved_stand_on_the_first_screen(evidence):
     assert 'class="dumbbell"' not in unmoved.partition('class="tiles"')[0]
 
 
+def test_the_first_screen_says_what_moved_and_without_a_base_how_one_is_named(green):
+    counts = claim_changes()["counts"] | {"new": 2, "unchanged": 8}
+    record = green | {"claim_changes": claim_changes(counts=counts)}
+    first = Reader(render_html(record)).visible.partition("✓ pass")[0]
+    assert "Since the base claims: 2 new, 8 unchanged." in " ".join(first.split())
+    assert "Not compared with a base" not in first
+    assert "Not compared with a base: rooflint check --against REVISION" in Reader(render_html(green)).visible
+
+
 @pytest.mark.slow
 def test_with_a_base_the_changed_lines_that_make_claims_fail_come_first(evidence):
     blamed = claim_changes([cause([CLAIM]), *(cause([CLAIM], line=number) for number in (30, 31, 32))])

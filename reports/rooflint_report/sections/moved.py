@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from rooflint_report.claim_changes import ClaimChange, ClaimChanges, Loss
-from rooflint_report.differences import Delta, Moved, Shift, Watched
+from rooflint_report.differences import WAITS, Delta, Moved, Shift, Watched
 from rooflint_report.log_chart import pixel_axis
 from rooflint_report.sections.section import Page
 
@@ -13,7 +13,7 @@ FARTHEST = 25
 """Moves that are in sight; the rest is folded."""
 
 MOST = 400
-"""Moves that a page shows at all; the evidence has every one."""
+"""Moves of each table that a page shows at all; the evidence has every one."""
 
 ENDS = (1.1, 1.25, 1.5, 2.0)
 """Least ends of the scale of factors; beyond them it ends at a power of two."""
@@ -38,20 +38,27 @@ class Dumbbell:
 
 
 @dataclass(frozen=True)
-class View:
-    """The delta with what a page shows of it; None where the run was not compared with anything."""
+class Scaled:
+    """Moves on one scale, at whose end the farthest of them is."""
 
-    delta: Delta | None
-    farthest: list[Moved]
-    others: list[Moved]
-    hidden: int
-    claims: ClaimChanges | None
-    losses: list[Loss]
-    """Changes of claims, recordings and guarded facts, those without a stated reason first."""
-    watched: list[Dumbbell]
-    """The farthest first; in the order of the project where none moved."""
+    rows: list[Moved]
     end: float
     """Factor at the right end of the scale; the left end is its inverse."""
+
+    @classmethod
+    def of(cls, rows: list[Moved]) -> "Scaled":
+        """On the scale that fits them."""
+        return cls(rows, end(rows))
+
+    @property
+    def farthest(self) -> list[Moved]:
+        """Those that are in sight."""
+        return self.rows[:FARTHEST]
+
+    @property
+    def others(self) -> list[Moved]:
+        """Those that are folded."""
+        return self.rows[FARTHEST:]
 
     @property
     def ends(self) -> tuple[str, str]:
@@ -76,17 +83,35 @@ class View:
         return WIDTH / 2 * (1 + math.log2(factor) / math.log2(self.end))
 
 
+@dataclass(frozen=True)
+class View:
+    """The delta with what a page shows of it; None where the run was not compared with anything."""
+
+    delta: Delta | None
+    moves: Scaled
+    """What a device answers with, such as latencies."""
+    waits: Scaled
+    """What its latencies wait for: these move by far larger factors, and have a scale of their own."""
+    hidden: int
+    claims: ClaimChanges | None
+    losses: list[Loss]
+    """Changes of claims, recordings and guarded facts, those without a stated reason first."""
+    watched: list[Dumbbell]
+    """The farthest first; in the order of the project where none moved."""
+
+
 def view(page: Page) -> View:
     """The section says so where the run was not compared with anything."""
     delta = page.evidence.delta
     moves = delta.moves if delta else []
+    waits = [one for one in moves if one.quantity in WAITS]
+    answers = [one for one in moves if one.quantity not in WAITS]
     claims = page.evidence.claim_changes
     losses = [*filter(_is_told_here, claims.changes), *claims.recordings, *claims.facts] if claims else []
     losses.sort(key=lambda one: one.write is None)
-    farthest, others = moves[:FARTHEST], moves[FARTHEST:MOST]
-    return View(
-        delta, farthest, others, len(moves[MOST:]), claims, losses, dumbbells(page.evidence.watched), end(moves[:MOST])
-    )
+    hidden = len(answers[MOST:]) + len(waits[MOST:])
+    scaled = Scaled.of(answers[:MOST]), Scaled.of(waits[:MOST])
+    return View(delta, *scaled, hidden, claims, losses, dumbbells(page.evidence.watched))
 
 
 def _is_told_here(change: ClaimChange) -> bool:

@@ -127,7 +127,7 @@ def _of_change(change: Change, verdict: Verdict) -> list[Cause]:
 
 def claimed(verdict: Verdict) -> str:
     """Say what is claimed, without the device: `peak tensor_core int8 with sparsity at 30w`."""
-    return verdict.headline.replace(f" of {verdict.of}", "", 1)
+    return verdict.headline.replace(f" of {verdict.of}", "", 1) if verdict.of else verdict.headline
 
 
 def grouped(number: int) -> str:

@@ -11,7 +11,7 @@ document.addEventListener("DOMContentLoaded", () => {
   const found = document.getElementById("claims-found");
   const search = document.getElementById("claims-q");
   const keys = document.getElementById("keys");
-  const STEP = 100;
+  const STEP = matchMedia("(max-width: 36rem)").matches ? 25 : 100;
   const MORE = 1000;
   const NUMBERS = { ratio: (claim) => claim.ratio === null ? null : Math.abs(Math.log(Math.abs(claim.ratio) || 1e-300)), slack: (claim) => claim.slack };
   const SEARCHED = ["outcome", "claim", "device", "kind", "precision", "expected", "printed", "obtained", "document", "where", "grade", "reason", "note", "file", "about"];

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.report.pages import render_html
 
-from rooflint_report.differences import MovedCounts, Shift
+from rooflint_report.differences import Moved, MovedCounts, Shift
 from rooflint_report.evidence import Evidence, EvidenceError, load_evidence
 from rooflint_report.report import render_summary
-from rooflint_report.sections.moved import FARTHEST, MOST, WATCHED_WIDTH, WIDTH, View, end, view
+from rooflint_report.sections.moved import FARTHEST, MOST, WATCHED_WIDTH, WIDTH, Scaled, end, view
 from rooflint_report.sections.section import Page
 
 NOTHING = "nothing moved between revision main (0123456789ab) and the working tree: of 18 480 predictions, none"
@@ -104,6 +104,19 @@ def test_moves_stand_in_a_table_with_factor_and_interplay(green, delta):
     assert markup.count('class="range"') == 2  # what has no factor has no place on the scale
 
 
+def test_what_latencies_wait_for_is_folded_and_does_not_shorten_their_marks(green, delta):
+    # the latency is 15.8 times longer and fits 1/16 … 16; what its kernels compute at grows by 380, beyond 256
+    latency = shift("nvidia/t4", "latency", 1.18, 15.8)
+    wait = shift("nvidia/t4", "compute-bound time", 16.0, 380.0, quantity="compute_wait_s")
+    record = green | {"delta": delta | {"moves": [latency, wait]}}
+    found = view(Page.of(Evidence.model_validate(record)))
+    assert [one.word for one in found.moves.rows] == ["latency"]
+    assert (found.moves.end, found.waits.end) == (16.0, 512.0)
+    words, _ = section(record)
+    assert "Moves, latencies first 1" in words
+    assert words.index("×1.18") < words.index("what the latencies wait for, 1 move") < words.index("compute-bound time")
+
+
 @pytest.mark.slow
 def test_a_device_leads_to_its_sheet_where_it_has_one(green, delta):
     _, markup = section(green | {"delta": delta})
@@ -115,7 +128,7 @@ def test_a_device_leads_to_its_sheet_where_it_has_one(green, delta):
 def test_far_moves_are_in_sight_and_the_rest_is_folded(green, delta):
     many = delta | {"moves": [shift("nvidia/t4", "latency", 2.0, 3.0)] * (MOST + 5)}
     found = view(Page.of(Evidence.model_validate(green | {"delta": many})))
-    assert (len(found.farthest), len(found.others), found.hidden) == (FARTHEST, MOST - FARTHEST, 5)
+    assert (len(found.moves.farthest), len(found.moves.others), found.hidden) == (FARTHEST, MOST - FARTHEST, 5)
     words, _ = section(green | {"delta": many})
     assert f"the other {MOST - FARTHEST}, less far" in words
     assert "and 5 more in the evidence." in words
@@ -217,9 +230,9 @@ FACTORS = st.floats(1e-6, 1e6)
 
 
 def scaled(*shifts):
-    """A view whose scale holds these moves, and where each of them lies in its drawing."""
-    found = View(None, [], [], 0, None, [], [], end([Shift(**one) for one in shifts]))
-    return found, [found.extent(Shift(**one)) for one in shifts]
+    """A scale that holds these moves, and where each of them lies in its drawing."""
+    found = Scaled.of([Moved(**one) for one in shifts])
+    return found, [found.extent(one) for one in found.rows]
 
 
 @given(st.lists(st.tuples(FACTORS, FACTORS), min_size=1, max_size=6))

@@ -19,6 +19,7 @@ from rooflint_report.sections.section import (
     tied_factors,
     worst_first,
 )
+from rooflint_report.verdicts import Verdict
 
 
 def test_anchors_are_safe_and_never_twice():
@@ -66,6 +67,9 @@ def test_a_tally_is_worst_first():
 
 def test_a_claim_is_named_without_its_device(evidence):
     assert claimed(Evidence.model_validate(evidence).verdicts[0]) == "peak tensor_core fp64"
+    verdict = {**evidence["verdicts"][0], "hardware": None, "architecture": None}
+    order = verdict | {"headline": "bound of nvidia/t4 on mlp 1024"}
+    assert claimed(Verdict.model_validate(order)) == "bound of nvidia/t4 on mlp 1024"
 
 
 @pytest.mark.parametrize(

@@ -156,10 +156,8 @@ def _blamed(found: Causes | None) -> list[Cause]:
 
 def _counted(found: ClaimChanges) -> Iterable[str]:
     """`claims: 2 new, 1 removed`, and the reasons that are stated."""
-    numbers = found.counts.model_dump(exclude={"base", "head", "unchanged"})
-    named = [f"{number} {name.replace('_', ' ')}" for name, number in numbers.items() if number]
-    if named:
-        yield f"claims: {', '.join(named)}, {found.counts.unchanged} unchanged"
+    if changes := found.counts.changes:
+        yield f"claims: {', '.join(changes)}, {found.counts.unchanged} unchanged"
     every: tuple[Loss, ...] = (*found.changes, *found.recordings, *found.facts)
     reasons = dict.fromkeys(one.reason for one in every if one.reason)
     yield from (f"  stated: {reason}" for reason in list(reasons)[:3])

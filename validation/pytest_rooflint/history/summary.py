@@ -31,9 +31,6 @@ WORDS: Mapping[str, str] = {
     "peak_memory_bytes": "peak memory",
 }
 
-WAITS = frozenset({"compute_wait_s", "memory_wait_s", "launch_wait_s"})
-"""They only divide a latency up, so a sentence leaves them out beside it."""
-
 _NAMED = 6
 """Devices that a sentence names."""
 
@@ -233,7 +230,7 @@ def alone(effect: Effect, moves: Sequence[records.Shift]) -> str:
     predictions = effect.alone.predictions
     if not predictions:
         return f"alone moves no prediction{_of(effect.holders)}{power}"
-    told = [one for one in moves if one.quantity not in WAITS or len(moves) == 1]
+    told = [one for one in moves if one.quantity not in records.WAITS or len(moves) == 1]
     text = [f"{one.word} {' and '.join(parts(one)) or 'from or to nothing'}" for one in told or moves]
     return f"alone moves {counted(predictions, 'prediction')}{_of(effect.holders)}: {', '.join(text)}{power}"
 
