@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from rooflint.answers.insights import caveats, energy_bar, latency_bar, roof_of
+from rooflint.answers.insights import caveats, energy_bar, keeps_weights, latency_bar, roof_of
 from rooflint.answers.record import (
     Bound,
     DeviceRecord,
@@ -33,7 +33,6 @@ from rooflint.prediction.comparison import Contender, per_second
 from rooflint.prediction.cost import Amount
 from rooflint.prediction.metrics import batch_efficiency, limit_name, power_efficiency_ops_per_j, zone
 from rooflint.prediction.predict import Prediction, Setting
-from rooflint.roofline import cache_bytes
 from rooflint.workloads.workload import Workload
 
 COLUMNS = ("kernel", "m × n × k", "time", "tile", "dominant term")
@@ -294,7 +293,7 @@ def _terms(found: Prediction) -> Iterator[tuple[str, ...]]:
 def _memory(found: Prediction, *, cached: bool) -> Iterator[tuple[str, str, str]]:
     yield "peak", format_quantity(found.peak_bytes, units.BYTES), "weights and peak activations"
     yield "activations", format_quantity(found.activation_bytes, units.BYTES), f"at {found.footprint.peak_op}"
-    is_kept = cached and found.weight_bytes <= cache_bytes(found.hardware)
+    is_kept = cached and keeps_weights(found)
     weights = "kept in a cache between batches (not with --uncached)" if is_kept else "read once per batch"
     yield "weights", format_quantity(found.weight_bytes, units.BYTES), weights
     if found.footprint.cache_elements:

@@ -138,7 +138,11 @@ AGAINST = ("device", "energy", "×", "latency", "×", "memory", "×", "units")
 def winners(found: Comparison, note: str = "") -> Grid:
     """The best by each criterion."""
     rows = tuple((f"best for {by}", *_best(found, by)) for by in WINS)
-    return Grid("Winners", Table(("", "device", "figure"), rows), note)
+    columns: tuple[str, ...] = ("", "device", "figure")
+    if free := {f"best for {by}": one.short for by, one in flips(found, found.without_launches).items()}:
+        columns += ("with free launches",)
+        return Grid("Winners", Table(columns, tuple((*row, free.get(row[0], "")) for row in rows)), note)
+    return Grid("Winners", Table(columns, rows), note)
 
 
 def _best(found: Comparison, by: str) -> tuple[str, str]:

@@ -15,6 +15,7 @@ from rooflint.output.sections import Bar, Part, Point, Roof
 from rooflint.prediction.comparison import CRITERIA, Comparison, Contender, flips, score_of
 from rooflint.prediction.metrics import red_flags
 from rooflint.prediction.predict import Prediction
+from rooflint.roofline import cache_bytes
 
 if TYPE_CHECKING:
     from rooflint.kernels.network import SiliconEstimate
@@ -53,7 +54,7 @@ MOST = 12
 
 def insights(found: Comparison) -> tuple[str, ...]:
     """In the order in which a reader needs them."""
-    told = [*_uneven(found), *_mixed(found), *_leads(found), *_flips(found)]
+    told = [*_uneven(found), *_mixed(found), *_kept(found), *_leads(found), *_flips(found)]
     if len(found.able) <= MOST:
         told += [f"{one.short}: {flag.message}" for one in found.able for flag in red_flags(one.prediction)]
         told += [_largest_term(one) for one in found.able if one.prediction.has("energy")]
@@ -70,6 +71,19 @@ def _uneven(found: Comparison) -> Iterator[str]:
             f"{', '.join(without)}: launch overhead is not known and not counted, so it does not compete in latency "
             "and energy with devices that pay theirs; --launch free ignores it for all"
         )
+
+
+def keeps_weights(one: Prediction) -> bool:
+    """Whether the largest cache keeps all weights from batch to batch. Raises NotKnownError without a footprint."""
+    return bool(one.weight_bytes <= cache_bytes(one.hardware))
+
+
+def _kept(found: Comparison) -> Iterator[str]:
+    """Weights that no memory is read for, which services of several networks cannot count on."""
+    able = [one for one in found.able if one.prediction.has("footprint")] if found.setting.cached else []
+    if names := [one.short for one in able if keeps_weights(one.prediction)]:
+        size = format_quantity(able[0].prediction.weight_bytes, units.BYTES)
+        yield f"{', '.join(names)}: weights ({size}) stay in the largest cache between batches; --uncached reads them"
 
 
 def _mixed(found: Comparison) -> Iterator[str]:

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from rooflint.answers.generation import limitations
 from rooflint.answers.record import RunRecord, basis_text, run_fields, run_text
 from rooflint.base.precision import format_rate
 from rooflint.base.units import BYTES, SECONDS, format_quantity, percent
@@ -16,6 +17,7 @@ from rooflint.prediction.parallel import NETWORK
 from rooflint.prediction.predict import Prediction, Setting
 from rooflint.prediction.training import BUBBLE, Training
 from rooflint.prediction.training_memory import MOMENTS_BYTES
+from rooflint.prediction.training_run import token_ops
 
 
 class TrainingMemoryRecord(Strict):
@@ -172,6 +174,13 @@ def _sections(found: Training, record: TrainRecord) -> Iterator[Section]:
     if found.sent:
         yield Grid("Exchanged", Table(EXCHANGED, tuple(_exchanged(found))), EXCHANGED_NOTE)
     yield Grid("Memory", Table(("", "", ""), tuple(_memory(record))), _memory_note(record))
+    yield from limitations([LOWER_BOUND])
+
+
+LOWER_BOUND = (
+    "the step is a lower bound: published steps in BF16 and FP8 took 1.5 to 3.2 times as long "
+    "(docs/method-networks.md#training)"
+)
 
 
 def _exchanged(found: Training) -> Iterator[tuple[str, ...]]:
@@ -202,7 +211,14 @@ def _summary(found: Training, record: TrainRecord) -> Iterator[tuple[str, str, s
         format_quantity(found.step_s, SECONDS),
         f"{per_second(found.tokens_per_s).removesuffix('/s')} tokens/s",
     )
-    yield "MFU", percent(found.mfu), f"{record.model_ops_per_token / 1e9:.4g} GFLOP a token, peak {peak}"
+    run, net = found.run, found.run.network.writer
+    of_all = bool(net.encoder)  # keys: no mask hides any
+    how = "" if of_all else ", causal keys and no embedding"
+    yield "MFU", percent(found.mfu), f"{record.model_ops_per_token / 1e9:.4g} GFLOP a token{how}; peak {peak}"
+    if not of_all and not run.network.sees:
+        usual = token_ops(net, run.length).model
+        share = percent(found.mfu * usual / record.model_ops_per_token)
+        yield "", share, f"{usual / 1e9:.4g} GFLOP a token, all keys and the embedding (PaLM, appendix B)"
     yield "HFU", percent(found.hfu), "with what is computed again"
     where = "to and from the memory of a device" if record.members > 1 else "to and from memory"
     yield "moved", format_quantity(found.bytes_moved, BYTES), where
