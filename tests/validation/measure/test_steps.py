@@ -18,6 +18,7 @@ from rooflint_measure.compare.steps import (
     rank_score,
     smallest_step,
     steps,
+    trace,
 )
 
 RECORDED = json.loads((Path(__file__).parent / "equal_versions.json").read_text(encoding="utf-8"))["calls"]
@@ -92,6 +93,31 @@ def test_a_slower_machine_is_not_taken_for_a_slower_program(program, machine, is
     assert [one.of_machine for one in found] == [is_machine]
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_a_machine_that_is_slow_for_a_few_commits_hides_no_slower_program(seed):
+    # noise of 1.2 %: 5 % are found within six commits, also 24 commits after a slow phase that is too short for a level
+    random = np.random.default_rng(seed)
+    machine = np.array([1.0] * 40 + [1.3] * 6 + [1.0] * 40)
+    level = machine * np.array([1.0] * 70 + [1.06] * 16) * np.exp(random.normal(0, 0.012, 86))
+    found = trace(level.tolist(), (machine * np.exp(random.normal(0, 0.012, 86))).tolist())
+    slow, program = (one for one in found.steps if abs(one.factor - 1) > 0.03)  # the rest are false alarms
+    assert (slow.of_machine, 38 <= slow.at <= 41) == (True, True)
+    assert (program.of_machine, 67 <= program.at <= 72, program.seen <= 76) == (False, True, True)
+    assert program.factor == pytest.approx(1.06, abs=0.03)
+    assert sorted(number for one in found.levels for number in one) == [*range(86)]
+    assert noise_of(level.tolist(), found.levels) < 0.02
+    assert smallest_step(level.tolist(), found.levels) < 1.06
+
+
+def test_a_machine_that_stays_slower_begins_a_level_as_a_program_does():
+    machine = np.array([1.0] * 40 + [1.3] * 40)
+    noisy = [machine * np.exp(np.random.default_rng(one).normal(0, 0.01, 80)) for one in (14, 15)]
+    slower = noisy[0] * np.array([1.0] * 60 + [1.1] * 20)
+    found = steps(slower.tolist(), noisy[1].tolist())
+    assert [one.of_machine for one in found] == [True, False]
+    assert 58 <= found[1].at <= 61
+
+
 def test_a_canary_that_was_not_measured_excuses_nothing():
     level = np.exp(np.random.default_rng(6).normal(0, 0.01, 66))
     level[60:] *= 1.2
@@ -130,7 +156,7 @@ def test_the_smallest_step_is_found_as_often_as_it_says():
 def test_the_noise_of_a_series_with_steps_is_that_about_its_levels():
     random = np.random.default_rng(11)
     level = np.array([1.0] * 60 + [1.5] * 60) * np.exp(random.normal(0, 0.02, 120))
-    found = steps(level.tolist())
+    found = trace(level.tolist()).levels
     assert noise_of(level.tolist(), found) == pytest.approx(0.02, rel=0.25)
     assert noise_of(level.tolist()) > 0.15
     assert smallest_step(level.tolist(), found) < 1.07

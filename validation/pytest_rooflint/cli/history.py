@@ -11,7 +11,7 @@ from rooflint.base.errors import RooflintError
 from rooflint.base.files import write_atomically
 from rooflint.base.project import project_root
 from rooflint.base.text import counted, sanitized
-from rooflint_measure.compare.steps import LEAST_BEFORE, Step, noise_of, smallest_step, steps
+from rooflint_measure.compare.steps import LEAST_BEFORE, Step, Trace, noise_of, smallest_step, trace
 from rooflint_report.evidence import load_evidence
 from rooflint_report.history import HistoryLine, add, line_of, measured_series, read, times_of
 from rooflint_report.trend_page import Trend, TrendStep, computed, facts_of, render
@@ -96,11 +96,11 @@ def trends(lines: Sequence[HistoryLine]) -> list[Trend]:
 def _measured(lines: Sequence[HistoryLine]) -> Iterator[Trend]:
     for (machine, name), points in measured_series(lines).items():
         seconds = [one[1] for one in points]
-        found = steps(seconds, [one[2] for one in points])
+        found = trace(seconds, [one[2] for one in points])
         yield Trend(
             f"{name} on {machine}",
             {at: value for at, value, _ in points},
-            [_step(one, points[one.at][0], points[one.seen][0], lines) for one in found],
+            [_step(one, points[one.at][0], points[one.seen][0], lines) for one in found.steps],
             is_time=True,
             notes=[_sensitivity(seconds, found)],
             is_measured=True,
@@ -114,11 +114,11 @@ def _step(one: Step, at: int, seen: int, lines: Sequence[HistoryLine]) -> TrendS
     return TrendStep(at, change, facts_of(lines, at))
 
 
-def _sensitivity(seconds: Sequence[float], found: Sequence[Step]) -> str:
+def _sensitivity(seconds: Sequence[float], found: Trace) -> str:
     """What would be seen of a slowdown, as far as this series' noise tells."""
     if len(seconds) < LEAST_BEFORE:
         return f"steps are looked for from {LEAST_BEFORE} commits on; there are {len(seconds)}"
-    smallest, noise = smallest_step(seconds, found), f"noise {100 * noise_of(seconds, found):.2g} %"
+    smallest, noise = smallest_step(seconds, found.levels), f"noise {100 * noise_of(seconds, found.levels):.2g} %"
     if smallest is None:
         return f"{noise}: no slowdown is sure to be found within 6 commits"
     return f"{noise}: a slowdown of {100 * (smallest - 1):.2g} % is found within 6 commits in 95 % of cases"

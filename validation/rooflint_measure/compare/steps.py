@@ -25,6 +25,8 @@ THRESHOLD = 3.1
 """Of the statistic, in standard deviations of ranks: one false alarm in 1 000 commits. [1]"""
 FOUND = 0.95
 """Share of steps to be found where the smallest one is stated. [1]"""
+APART = 4.0
+"""Standard deviations of a canary between two speeds of a machine that are told apart. [1]"""
 _DRAWS = 400
 _SPAN = 2.0
 """Largest step that is tried, as a logarithm. [1]"""
@@ -52,25 +54,57 @@ def rank_score(values: Floats, after: int) -> Floats:
     return np.asarray(above / math.sqrt(after * before * (after + before + 1) / 12))
 
 
-def steps(seconds: Sequence[float], canary: Sequence[float | None] | None = None) -> list[Step]:
-    """Steps of a series, as they were seen commit by commit; what comes after one is compared with what it begins.
+@dataclass(frozen=True)
+class Trace:
+    """A series as it was read commit by commit."""
 
-    `canary` is what the same machine took for something that no commit changes, None where that was not measured.
+    steps: list[Step]
+    levels: list[list[int]]
+    """Positions of the values of each level; where the machine was at another speed for a while, those around it."""
+
+
+def steps(seconds: Sequence[float], canary: Sequence[float | None] | None = None) -> list[Step]:
+    """Steps of a series, as they were seen commit by commit."""
+    return trace(seconds, canary).steps
+
+
+def trace(seconds: Sequence[float], canary: Sequence[float | None] | None = None) -> Trace:
+    """Steps of a series and its levels; what comes after a step is compared with what it begins.
+
+    `canary` is what the same machine took for something that no commit changes, None where that was not measured. A
+    machine at another speed is like another machine: once it is back, its commits are compared with those of before.
     """
     logs = np.log(np.asarray(seconds, dtype=np.float64))
     watch = np.array([math.nan if one is None else math.log(one) for one in canary or [None] * len(logs)])
-    found: list[Step] = []
-    begin = 0
-    for end in range(1, len(logs) + 1):
-        recent = logs[max(begin, end - BEFORE - AFTER[-1]) : end]
-        if _stands_out(recent):
-            after = _length(recent)
-            at = end - after
-            size, own = (_size(one[max(begin, at - BEFORE) : end], after) for one in (logs, watch))
-            # NaN where the canary was not measured: the step is the program's
-            found.append(Step(at, end - 1, math.exp(size), of_machine=own * math.copysign(1, size) >= abs(size) / 2))
-            begin = at
-    return found
+    found, levels = list[Step](), list[list[int]]()
+    speeds, now = [list[int]()], 0
+    for end in range(len(logs)):
+        now = _speed(speeds, now, watch, end)
+        level = speeds[now]
+        level.append(end)
+        if not _stands_out(logs[level[-BEFORE - AFTER[-1] :]]):
+            continue
+        after = _length(logs[level[-BEFORE - AFTER[-1] :]])
+        before, begun = level[:-after], level[-after:]
+        size, own = (_size(one[[*before[-BEFORE:], *begun]], after) for one in (logs, watch))
+        # NaN where the canary was not measured: the step is the program's
+        of_machine = own * math.copysign(1, size) >= abs(size) / 2
+        found.append(Step(begun[0], end, math.exp(size), of_machine))
+        if of_machine and abs(own) > APART * float(np.nanstd(watch[before[-BEFORE:]])):
+            speeds[now] = before
+            speeds.append(begun)
+            now = len(speeds) - 1
+        else:
+            levels.append(before)
+            speeds[now] = begun
+    return Trace(found, [*levels, *filter(None, speeds)])
+
+
+def _speed(speeds: Sequence[Sequence[int]], now: int, watch: Floats, at: int) -> int:
+    """Which of the speeds of a machine a commit was measured at, by its canary; the present one without it."""
+    if len(speeds) == 1 or math.isnan(watch[at]):
+        return now
+    return min(range(len(speeds)), key=lambda one: abs(watch[at] - float(np.nanmedian(watch[list(speeds[one])]))))
 
 
 def _stands_out(logs: Floats) -> bool:
@@ -107,12 +141,14 @@ def _shows(logs: Floats, after: int) -> NDArray[np.bool_]:
     return np.asarray(np.any([np.abs(rank_score(until, one)) > THRESHOLD for one in AFTER if one <= after], axis=0))
 
 
-def smallest_step(seconds: Sequence[float], found: Sequence[Step] = (), draws: int = _DRAWS) -> float | None:
+def smallest_step(
+    seconds: Sequence[float], levels: Sequence[Sequence[int]] | None = None, draws: int = _DRAWS
+) -> float | None:
     """The smallest slowdown that is seen within six commits in 95 % of cases, on series drawn from this one's noise.
 
     As a factor. None where too few values are known, and where the noise hides a factor of seven. [1]
     """
-    noise = np.concatenate(list(_residuals(seconds, found)))
+    noise = np.concatenate(list(_residuals(seconds, levels)))
     if len(noise) < LEAST_BEFORE:
         return None
     before = min(BEFORE, len(noise))
@@ -126,13 +162,14 @@ def smallest_step(seconds: Sequence[float], found: Sequence[Step] = (), draws: i
     return math.exp(high)
 
 
-def _residuals(seconds: Sequence[float], found: Sequence[Step]) -> Iterator[Floats]:
-    """Logarithms of a series about the median of each level."""
+def _residuals(seconds: Sequence[float], levels: Sequence[Sequence[int]] | None) -> Iterator[Floats]:
+    """Logarithms of a series about the median of each level, or of the whole."""
     logs = np.log(np.asarray(seconds, dtype=np.float64))
-    for part in np.split(logs, [one.at for one in found]):
+    for level in [range(len(logs))] if levels is None else levels:
+        part = logs[list(level)]
         yield part - (np.median(part) if len(part) else 0.0)
 
 
-def noise_of(seconds: Sequence[float], found: Sequence[Step] = ()) -> float:
+def noise_of(seconds: Sequence[float], levels: Sequence[Sequence[int]] | None = None) -> float:
     """Standard deviation of a series about its levels. [1]"""
-    return float(np.concatenate(list(_residuals(seconds, found))).std())
+    return float(np.concatenate(list(_residuals(seconds, levels))).std())
