@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from pytest_rooflint.cli.versions import compare_command
 from pytest_rooflint.recordings.comparison import CalibrationRecord, ComparisonRecord
 from rooflint.base.errors import RooflintError
-from rooflint_measure.compare.ab import Command
+from rooflint_measure.compare.ab import Command, Sample
 from rooflint_measure.sensors.host import Watch
 
 compare_app = typer.Typer(add_completion=False)
@@ -140,17 +140,17 @@ def test_the_record_has_every_raw_value_and_fits_its_schema(repository):
     assert (found.verdict, found.ratio, found.pairs) == ("slower", pytest.approx(2), 2)
     assert found.attempts[0][5].head.seconds == (2.0, 2.0)
     assert [block.vote for block in found.blocks] == ["slower"] * 6
-    assert json.loads(text)["schema"] == "rooflint.measure.compare/3"
+    assert json.loads(text)["schema"] == "rooflint.measure.compare/4"
 
 
 def test_a_verdict_by_cpu_time_says_so_in_words_and_in_json(repository, monkeypatch):
     # wall times agree in nothing, CPU times in all
     walls = itertools.cycle([1.0, 1.9, 1.4, 2.7, 1.2, 3.1, 1.7, 1.1, 2.2, 1.3, 2.9])
     cpu_s = {"old": 1.0, "new": 1.1}
-    monkeypatch.setattr(Command, "both_s", lambda one: (next(walls), cpu_s[one.words[0]]))
+    monkeypatch.setattr(Command, "sample", lambda one: Sample(next(walls), cpu_s[one.words[0]]))
     words = ["--base-command", "old", "--head-command", "new", "--time", "wall"]
     text = " ".join(compare(*words, status=1).split())
-    assert "by CPU time, where wall time is undecided; measured twice" in text
+    assert "by CPU time, where the time is undecided; measured twice" in text
     assert "CPU time does not count waiting" in text
     found = json.loads(compare(*words, "-f", "json", status=1))
     assert (found["verdict"], found["decided_by"], found["timing"]) == ("slower", "cpu", "wall")

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from rooflint_measure.compare import ab
 from rooflint_measure.compare.ab import (
     Command,
     Comparison,
     ProcessError,
+    Sample,
     Side,
     Timing,
     Turns,
@@ -144,7 +146,7 @@ def test_both_calls_are_made_equally_often_in_a_sample():
     turns = Turns(sample_s=1e-3, warm_up_s=0.01)
     base, head = sides_of(lambda: 1e-5, lambda: 2e-5, turns, Ticking())
     assert base.calls == head.calls >= 100
-    assert base.sample_s() == pytest.approx(1e-5, rel=1e-12)
+    assert base.sample() == pytest.approx(1e-5, rel=1e-12)
 
 
 def test_calls_are_compared_by_their_own_times():
@@ -181,8 +183,8 @@ def python(code: str, timing: Timing = Timing.WALL, folder: Path = Path()) -> Co
 
 def test_a_sleep_takes_time_from_start_to_end_and_hardly_any_of_the_processor():
     code = "import time; time.sleep(0.2)"
-    assert python(code).seconds() >= 0.2
-    assert 0 < python(code, Timing.CPU).seconds() < 0.2 + python(code).seconds()
+    assert python(code).sample().seconds >= 0.2
+    assert 0 < python(code, Timing.CPU).sample().seconds < 0.2 + python(code).sample().seconds
 
 
 @pytest.mark.parametrize(
@@ -190,74 +192,124 @@ def test_a_sleep_takes_time_from_start_to_end_and_hardly_any_of_the_processor():
     [("0.25", 0.25), ("[0.5, 0.25, 1]", 0.25), ('{\\"seconds\\": 0.5, \\"n\\": 3}', 0.5), ("words\\n2", 2.0)],
 )
 def test_printed_seconds_are_the_last_line_and_of_several_the_least(printed, seconds):
-    assert python(f'print("{printed}")', Timing.PRINTED).seconds() == seconds
+    assert python(f'print("{printed}")', Timing.PRINTED).sample().seconds == seconds
 
 
 @pytest.mark.parametrize("printed", ["", "fast", "[]", "[1, true]", "-1", "0", "NaN", '{\\"times\\": 1}', '\\"1\\"'])
 def test_whatever_is_no_time_is_refused(printed):
     with pytest.raises(ProcessError, match="HEAD: want seconds on the last line of what it prints, as JSON, found"):
-        python(f'print("{printed}")', Timing.PRINTED).seconds()
+        python(f'print("{printed}")', Timing.PRINTED).sample()
 
 
 def test_a_command_that_fails_says_how_and_why():
     with pytest.raises(ProcessError, match=r"HEAD: .* ended with status 3: too bad"):
-        python("import sys; print('too bad', file=sys.stderr); sys.exit(3)").seconds()
+        python("import sys; print('too bad', file=sys.stderr); sys.exit(3)").sample()
 
 
 def test_a_command_that_there_is_not_is_one_sentence(tmp_path):
     with pytest.raises(ProcessError, match=r"HEAD: no-such-program cannot be run \(No such file or directory\)"):
-        Command("HEAD", ("no-such-program",), tmp_path).seconds()
+        Command("HEAD", ("no-such-program",), tmp_path).sample()
 
 
 def test_a_command_runs_in_its_folder(tmp_path):
     (tmp_path / "here").write_text("0.5", encoding="utf-8")
     code = "print(open('here', encoding='utf-8').read())"
-    assert python(code, Timing.PRINTED, tmp_path).seconds() == 0.5
+    assert python(code, Timing.PRINTED, tmp_path).sample() == Sample(0.5)
 
 
 # ---- CPU time beside wall time
 
 
 class Both:
-    """A side whose samples have a wall time and a CPU time, each from a list that is gone through again and again."""
+    """A side whose samples have a wall time and more, each from a list that is gone through again and again."""
 
-    def __init__(self, wall_s, cpu_s):
+    def __init__(self, wall_s, cpu_s, counted=(None,)):
         self.wall_s, self.cpu_s = itertools.cycle(wall_s), itertools.cycle(cpu_s)
-        self.side = Side(lambda: next(self.wall_s), both_s=lambda: (next(self.wall_s), next(self.cpu_s)))
+        self.counted = itertools.cycle(counted)
+        self.side = Side(lambda: Sample(next(self.wall_s), next(self.cpu_s), next(self.counted)))
 
 
 NOISE = [1.0, 1.9, 1.4, 2.7, 1.2, 3.1, 1.7, 1.1, 2.2, 1.3, 2.9]
 """Seconds of eleven samples that agree in nothing; blocks have four, so that none begins as another."""
 
 
+def against(cpu_s, head_cpu_s, counted=(None,), head_counted=(None,)):
+    """Two versions whose wall times agree in nothing."""
+    base, head = Both(NOISE, cpu_s, counted), Both(NOISE[3:] + NOISE[:3], head_cpu_s, head_counted)
+    return compare(base.side, head.side, pairs=PAIRS)
+
+
 def test_cpu_time_decides_what_wall_time_leaves_undecided_twice():
-    found = compare(Both(NOISE, [1.0]).side, Both(NOISE[3:] + NOISE[:3], [1.1]).side, pairs=PAIRS)
-    assert (found.outcome, found.is_by_cpu, len(found.attempts)) == (Outcome.SLOWER, True, 2)
+    found = against([1.0], [1.1])
+    assert (found.outcome, found.beside, len(found.attempts)) == (Outcome.SLOWER, "cpu", 2)
     assert found.ratio == pytest.approx(1.1)
-    assert found.reason.endswith("by CPU time, where wall time is undecided; measured twice")
+    assert found.reason.endswith("by CPU time, where the time is undecided; measured twice")
 
 
 def test_wall_time_decides_where_it_can_whatever_the_cpu_time_says():
     # twice the CPU time on two cores takes no longer
     found = compare(Both([1.0], [1.0]).side, Both([1.0], [2.0]).side, pairs=PAIRS)
-    assert (found.outcome, found.is_by_cpu, len(found.attempts)) == (Outcome.SAME, False, 1)
+    assert (found.outcome, found.beside, len(found.attempts)) == (Outcome.SAME, "", 1)
     assert "CPU" not in found.reason
 
 
+def test_a_difference_by_cpu_time_needs_all_six_blocks_of_the_least_of_both_measurements():
+    # the first block of each measurement is as fast as the base, the other five are 10 % slower
+    once = [1.0] * PAIRS + [1.1] * (BLOCKS - 1) * PAIRS
+    found = against([1.0], once)
+    assert (found.outcome >= Outcome.NOISY, found.beside) == (True, "")
+    # where the second measurement alone has such a block, the least of both is as fast there, too
+    found = against([1.0], [1.1] * BLOCKS * PAIRS + once)
+    assert (found.outcome >= Outcome.NOISY, found.beside) == (True, "")
+    # a disturbance of the second measurement is not in the least of both
+    found = against([1.0], [1.1] * BLOCKS * PAIRS + [1.9] * BLOCKS * PAIRS)
+    assert (found.outcome, found.ratio) == (Outcome.SLOWER, pytest.approx(1.1))
+
+
 def test_where_cpu_times_agree_in_nothing_either_it_stays_undecided():
-    found = compare(Both(NOISE, NOISE[5:] + NOISE[:5]).side, Both(NOISE[3:] + NOISE[:3], NOISE).side, pairs=PAIRS)
-    assert (found.outcome >= Outcome.NOISY, found.is_by_cpu) == (True, False)
+    found = against(NOISE[5:] + NOISE[:5], NOISE)
+    assert (found.outcome >= Outcome.NOISY, found.beside) == (True, "")
+
+
+def test_instructions_decide_what_cpu_time_does_not_and_the_verdict_says_so():
+    found = against(NOISE[5:] + NOISE[:5], NOISE, [1e9], [1.1e9])
+    assert (found.outcome, found.beside, found.ratio) == (Outcome.SLOWER, "instructions", pytest.approx(1.1))
+    assert found.reason.endswith("by instructions, where the time is undecided; measured twice")
+    assert against([1.0], [1.0], [1e9], [1.1e9]).beside == "cpu"
+    assert Comparison.model_validate_json(found.model_dump_json()) == found
 
 
 def test_samples_without_a_cpu_time_leave_it_to_wall_time():
-    found = compare(Both(NOISE, [None]).side, Both(NOISE[3:] + NOISE[:3], [None]).side, pairs=PAIRS)
+    found = against([None], [None])
     assert (found.outcome >= Outcome.NOISY, found.attempts[0][0].cpu_s) == (True, None)
+    assert against([1.0, None], [1.1]).attempts[0][0].cpu_s is None
+
+
+class Counting:
+    """A counter that has counted a million more at each look."""
+
+    def __init__(self):
+        self.looks = 0
+
+    def read(self):
+        self.looks += 1
+        return 1e6 * self.looks
+
+
+def test_instructions_of_a_process_are_counted_beside_its_wall_time_where_they_can_be(monkeypatch):
+    words = (sys.executable, "-S", "-c", "")
+    monkeypatch.setattr(ab, "instructions", lambda: counter)
+    counter = Counting()
+    assert Command("x", words, Path.cwd()).sample().instructions == 1e6
+    assert Command("x", words, Path.cwd(), Timing.CPU).sample().instructions is None
+    counter = None
+    assert Command("x", words, Path.cwd()).sample().instructions is None
 
 
 def test_a_process_has_its_cpu_time_beside_its_wall_time():
     words = (sys.executable, "-S", "-c", "import time; time.sleep(0.2); sum(range(200000))")
-    wall_s, cpu_s = Command("x", words, Path.cwd()).both_s()
+    wall_s, cpu_s, _ = Command("x", words, Path.cwd()).sample()
     assert wall_s > 0.2
     assert 0 < cpu_s < wall_s - 0.15  # which sleep is no part of
     printed = Command("x", (sys.executable, "-S", "-c", "print(0.5)"), Path.cwd(), Timing.PRINTED)
-    assert printed.both_s() == (0.5, None)
+    assert printed.sample() == (0.5, None, None)

@@ -63,11 +63,19 @@ def test_a_loud_machine_says_that_it_finds_nothing():
 @pytest.mark.parametrize("cpu_noise", [0.005, 0.02, 0.1, 1.0])
 def test_cpu_times_decide_more_and_raise_no_alarm_beyond_the_aim_however_noisy_they_are(cpu_noise):
     wall, cpu = noisy(0.3), noisy(cpu_noise, seed=4)
-    alone, both = calibrate(wall), calibrate(wall, cpu=cpu)
+    alone, both = calibrate(wall), calibrate(wall, beside=[cpu])
     assert both.false_positives.share <= FALSE_POSITIVES
     assert both.undecided <= alone.undecided
     if cpu_noise <= 0.005:
         assert (alone.undecided > 0.9, both.undecided < 0.01, both.detections.share > DETECTION) == (True, True, True)
+
+
+@pytest.mark.slow
+def test_what_is_counted_beside_the_time_decides_in_its_order():
+    loud, quiet = noisy(1.0, seed=4), noisy(0.001, seed=5)
+    alone, both = calibrate(noisy(0.3), beside=[loud]), calibrate(noisy(0.3), beside=[loud, quiet])
+    assert (alone.undecided > 0.9, both.undecided < 0.01) == (True, True)
+    assert both.false_positives.share <= FALSE_POSITIVES
 
 
 def test_the_same_seed_gives_the_same_figures():

@@ -1,12 +1,14 @@
 """Revisions side by side, of which nothing stays; and the answers to `rooflint measure compare`."""
 
+import itertools
 import subprocess
 
 import pytest
 
 from pytest_rooflint.recordings.comparison import Side, calibrated, checkouts, compared
 from rooflint.base.errors import RooflintError
-from rooflint_measure.compare.ab import Block, Command, Comparison, Timing
+from rooflint_measure.compare import ab
+from rooflint_measure.compare.ab import Block, Command, Comparison, Sample, Timing
 from rooflint_measure.compare.blocks import Calibration, InOrder, Rate
 from rooflint_measure.record import Samples
 
@@ -133,7 +135,7 @@ def test_a_verdict_stands_above_the_blocks_that_it_rests_on(sides):
     assert table(found, "Blocks").rows[0] == (1, "1 ms", "1.08 ms", "1.08", "slower", "")
     assert table(found, "Blocks").rows[5] == (6, "1 ms", "1 ms", "1", "same", "")
     assert found.listing.records()[0] == {
-        **{"block": 1, "base_s": 1e-3, "head_s": 1.08e-3, "ratio": pytest.approx(1.08)},
+        **{"block": 1, "base": 1e-3, "head": 1.08e-3, "ratio": pytest.approx(1.08)},
         **{"vote": "slower", "disturbed": False},
     }
     assert [row["block"] for row in found.listing.records()] == [1, 2, 3, 4, 5, 6]
@@ -182,8 +184,21 @@ def test_the_record_has_both_sides_and_every_raw_value(sides):
 
 
 def test_a_side_takes_samples_of_its_command(sides, monkeypatch):
-    monkeypatch.setattr(Command, "seconds", lambda self: 2.0)
-    assert sides[0].stopwatch.sample_s() == 2.0
+    monkeypatch.setattr(Command, "sample", lambda self: Sample(2.0))
+    assert sides[0].stopwatch.sample() == Sample(2.0)
+
+
+def test_blocks_of_instructions_are_numbers_and_no_times(sides):
+    noise = [1.0, 1.9, 1.4, 2.7, 1.2, 3.1, 1.7, 1.1, 2.2, 1.3, 2.9]
+    walls, heads = itertools.cycle(noise), itertools.cycle(noise[3:] + noise[:3])
+    versions = [
+        ab.Side(lambda: Sample(next(walls), None, 2e6)),
+        ab.Side(lambda: Sample(next(heads), None, 3e6)),
+    ]
+    found = compared(ab.compare(*versions, pairs=4), *sides)
+    assert table(found, "Blocks").rows[0] == (1, "2000000", "3000000", "1.5", "slower", "")
+    assert "Instructions do not count waiting" in sentences(found, "Verdict")[2]
+    assert (found.record.decided_by, found.record.blocks[0].head) == ("instructions", 3e6)
 
 
 RATES = Calibration(

@@ -83,7 +83,7 @@ def _calibrate(side: Side, pairs: int, threshold: float, count: int, form: str, 
         )
     took_s = time.perf_counter() - began
     deliver(
-        calibrated(error_rates(ab.as_blocks(blocks), threshold, cpu=ab.cpu_blocks(blocks)), side, blocks, took_s),
+        calibrated(error_rates(ab.as_blocks(blocks), threshold, beside=ab.beside(blocks)), side, blocks, took_s),
         form,
         output,
     )
@@ -92,7 +92,7 @@ def _calibrate(side: Side, pairs: int, threshold: float, count: int, form: str, 
 def _warm(*sides: Side) -> None:
     """One run each that does not count, for caches and bytecode; it also finds a wrong command."""
     for side in sides:
-        side.command.seconds()
+        side.command.sample()
 
 
 def _single(words: list[str], base_command: str, head_command: str, timing: Timing) -> Side:

@@ -81,10 +81,11 @@ class SideRecord(Strict):
 
 
 class BlockRecord(Strict):
-    """Least times of a block, and its vote."""
+    """What decides of a block, the least of each version, and its vote."""
 
-    base_s: float
-    head_s: float
+    base: float
+    """Seconds, or instructions where those decide."""
+    head: float
     ratio: float
     vote: Literal["slower", "faster", "same"]
     disturbed: bool
@@ -93,14 +94,14 @@ class BlockRecord(Strict):
 class ComparisonRecord(Record):
     """Two versions beside each other."""
 
-    schema_: Annotated[Literal["rooflint.measure.compare/3"], Field(alias="schema")]
+    schema_: Annotated[Literal["rooflint.measure.compare/4"], Field(alias="schema")]
     base: SideRecord
     head: SideRecord
     timing: Time
     verdict: Literal["faster", "slower", "same", "undecided"]
     outcome: Literal["faster", "slower", "same", "noisy", "disturbed", "split"]
-    decided_by: Time
-    """`cpu` where wall time is undecided and CPU time is not."""
+    decided_by: Time | Literal["instructions"]
+    """`cpu` or `instructions` where wall time is undecided and they are not."""
     reason: str
     ratio: float
     threshold: float
@@ -115,7 +116,7 @@ class ComparisonRecord(Record):
 class CalibrationRecord(Record):
     """One version compared with itself."""
 
-    schema_: Annotated[Literal["rooflint.measure.calibrate/2"], Field(alias="schema")]
+    schema_: Annotated[Literal["rooflint.measure.calibrate/3"], Field(alias="schema")]
     side: SideRecord
     timing: Time
     pairs: int
@@ -140,7 +141,7 @@ class Side:
     @property
     def stopwatch(self) -> ab.Side:
         """Takes samples of it."""
-        return ab.Side(self.command.seconds, both_s=self.command.both_s)
+        return ab.Side(self.command.sample)
 
     @property
     def record(self) -> SideRecord:
@@ -151,21 +152,22 @@ class Side:
 # ---- Two versions
 
 WORDS = {-1: "faster", 0: "same", 1: "slower"}
-LISTING = ("block", "base_s", "head_s", "ratio", "vote", "disturbed")
+LISTING = ("block", "base", "head", "ratio", "vote", "disturbed")
 COLUMNS = ("block", "base", "head", "head / base", "vote", "")
-NOTE = "least time of a block; head / base above 1: the head takes longer"
+NOTE = "least {what} of a block; head / base above 1: the head takes more"
 
 
 def compared(found: Comparison, base: Side, head: Side) -> Answer:
     """The verdict on two versions, its reason, and the six blocks that it rests on."""
     rows = [*_rows(found)]
+    note = NOTE.format(what=ab.BESIDE.get(found.beside, "time"))
     return Answer(
         title=f"{head.command.label} against {base.command.label}: {headline(found)}",
         subtitle=f"{len(found.attempts[-1])} blocks of {_pairs(found.attempts[-1])} pairs in turn, "
         f"{base.command.timing} time, threshold {percent(found.threshold)}",
         sections=(
             Prose("Verdict", (*_sentences(found),)),
-            Grid("Blocks", Table(COLUMNS, tuple(_shown(row) for row in rows)), NOTE),
+            Grid("Blocks", Table(COLUMNS, tuple(_shown(row, found.beside) for row in rows)), note),
         ),
         record=ComparisonRecord.build(
             base=base.record,
@@ -173,7 +175,7 @@ def compared(found: Comparison, base: Side, head: Side) -> Answer:
             timing=base.command.timing.value,
             verdict=found.outcome.verdict,
             outcome=found.outcome.name.lower(),
-            decided_by="cpu" if found.is_by_cpu else base.command.timing.value,
+            decided_by=found.beside or base.command.timing.value,
             reason=found.reason,
             ratio=found.ratio,
             threshold=found.threshold,
@@ -199,29 +201,32 @@ def _pairs(blocks: Sequence[Block]) -> int:
 def _sentences(found: Comparison) -> Iterator[str]:
     yield f"{found.outcome.verdict}: {found.reason}"
     yield f"Median over blocks of the ratio of least times: {format_number(found.ratio, 4)}"
-    if found.is_by_cpu:
+    if found.beside == "cpu":
         yield "CPU time does not count waiting: for a core, which others cause, nor for files, locks and sleep"
+    if found.beside == "instructions":
+        yield "Instructions do not count waiting, nor how long each takes: what only misses caches more is the same"
     if found.outcome >= Outcome.NOISY:
         yield "Try more --pairs or a quieter machine; --calibrate tells which slowdowns can be detected here"
 
 
 def _rows(found: Comparison) -> Iterator[dict[str, Any]]:
     blocks = found.last
-    base_s, head_s = (side.min(axis=0) for side in (blocks.base_s, blocks.head_s))
+    base, head = (side.min(axis=0) for side in (blocks.base_s, blocks.head_s))
     for number, vote in enumerate(votes(blocks, found.threshold)):
         yield {
             "block": number + 1,
-            "base_s": float(base_s[number]),
-            "head_s": float(head_s[number]),
-            "ratio": float(head_s[number] / base_s[number]),
+            "base": float(base[number]),
+            "head": float(head[number]),
+            "ratio": float(head[number] / base[number]),
             "vote": WORDS[int(vote)],
             "disturbed": bool(blocks.disturbed[number]),
         }
 
 
-def _shown(row: Mapping[str, Any]) -> tuple[str | int, ...]:
-    times = (format_quantity(row[name], SECONDS) for name in ("base_s", "head_s"))
-    return row["block"], *times, format_number(row["ratio"], 4), row["vote"], "disturbed" if row["disturbed"] else ""
+def _shown(row: Mapping[str, Any], beside: str) -> tuple[str | int, ...]:
+    least = (row["base"], row["head"])
+    shown = (f"{one:.0f}" if beside == "instructions" else format_quantity(one, SECONDS) for one in least)
+    return row["block"], *shown, format_number(row["ratio"], 4), row["vote"], "disturbed" if row["disturbed"] else ""
 
 
 # ---- One command compared with itself

@@ -8,14 +8,27 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
+from functools import cache, partial, reduce
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from rooflint.base.errors import RooflintError
-from rooflint_measure.compare.blocks import BLOCKS, THRESHOLD, Blocks, Outcome, blocks, median_ratio, outcomes, reason
-from rooflint_measure.record import Frozen, Samples
+from rooflint_measure.compare.blocks import (
+    BLOCKS,
+    QUORUM,
+    THRESHOLD,
+    Blocks,
+    Outcome,
+    blocks,
+    least,
+    median_ratio,
+    outcomes,
+    reason,
+)
+from rooflint_measure.record import Frozen, Samples, Unavailable
+from rooflint_measure.sensors.counters import Counter, instruction_counter
 from rooflint_measure.sensors.host import Watch
 from rooflint_measure.stopwatches.clocks import Call, Clock, HostClock
 from rooflint_measure.stopwatches.timing import LEAST_S, Column
@@ -40,6 +53,23 @@ class Timing(StrEnum):
     """The last line of its standard output, as JSON: seconds, a list of them, or either under `seconds`."""
 
 
+class Sample(NamedTuple):
+    """One run of a version; None for what was not counted beside its time."""
+
+    seconds: float
+    cpu_s: float | None = None
+    """CPU time of all threads and children. [s]"""
+    instructions: float | None = None
+    """Retired in user mode."""
+
+
+@cache
+def instructions() -> Counter | None:
+    """Counts the instructions of the processes that this thread starts; None where nothing counts them."""
+    found = instruction_counter()
+    return None if isinstance(found, Unavailable) else found
+
+
 @dataclass(frozen=True)
 class Command:
     """A program with its arguments, in a folder."""
@@ -49,23 +79,19 @@ class Command:
     folder: Path
     timing: Timing = Timing.WALL
 
-    def seconds(self) -> float:
-        """Run it once. Raises ProcessError. [s]"""
-        return self.both_s()[0]
-
-    def both_s(self) -> tuple[float, float | None]:
-        """Run it once: the time that counts, and the CPU time beside a wall time, where the system counts it. [s]
-
-        Raises ProcessError.
-        """
+    def sample(self) -> "Sample":
+        """Run it once: the time that counts, and what is counted beside a wall time. Raises ProcessError."""
         if self.timing is Timing.PRINTED:
-            return self._least(self._run()), None
+            return Sample(self._least(self._run()))
+        counter = instructions() if self.timing is Timing.WALL else None
         before = _cpu_s() if self.timing is Timing.CPU or resource else None
+        counted = None if counter is None else counter.read()
         began = time.perf_counter_ns()
         self._run()
         wall_s = (time.perf_counter_ns() - began) / 1e9
         cpu_s = None if before is None else _cpu_s() - before
-        return (wall_s, cpu_s) if self.timing is Timing.WALL else (cpu_s or 0.0, None)
+        retired = None if counter is None or counted is None else counter.read() - counted
+        return Sample(wall_s, cpu_s, retired) if self.timing is Timing.WALL else Sample(cpu_s or 0.0)
 
     def _run(self) -> str:
         try:
@@ -119,20 +145,15 @@ Advance = Callable[[], None]
 class Side:
     """A version: what takes a sample of it, and how many calls in a row that is."""
 
-    sample_s: Callable[[], float]
-    """Time of one call. [s]"""
+    sample: Callable[[], "float | Sample"]
+    """Time of one call, or that and what was counted beside it. [s]"""
     calls: int = 1
-    both_s: Callable[[], tuple[float, float | None]] | None = None
-    """The same sample with its CPU time, where that is known. [s]"""
 
-    def seconds(self, cpu_s: list[float]) -> float:
-        """Time of one call, as far as a clock can see it; its CPU time is added to a list where it is known. [s]"""
-        if self.both_s is None:
-            return max(self.sample_s(), LEAST_S)
-        taken_s, spent_s = self.both_s()
-        if spent_s is not None:
-            cpu_s.append(max(spent_s, LEAST_S))
-        return max(taken_s, LEAST_S)
+    def seconds(self, kept: "list[Sample]") -> float:
+        """Time of one call, as far as a clock can see it; the whole sample is added to a list."""
+        found = self.sample()
+        kept.append(found if isinstance(found, Sample) else Sample(found))
+        return max(kept[-1].seconds, LEAST_S)
 
 
 @dataclass(frozen=True)
@@ -147,13 +168,22 @@ class Turns:
     """Of each version, before the first block."""
 
 
+BESIDE = {"cpu": "CPU time", "instructions": "instructions"}
+"""What decides where the time of a process does not, in this order."""
+
+Pair = tuple[tuple[float, ...], tuple[float, ...]]
+"""A value for each sample of the base, and of the head."""
+
+
 class Block(Frozen):
     """Samples of both versions, taken in turn."""
 
     base: Samples
     head: Samples
-    cpu_s: tuple[tuple[float, ...], tuple[float, ...]] | None = None
-    """CPU time of each sample, of the base and of the head; None where it was not read, or is the time itself. [s]"""
+    cpu_s: Pair | None = None
+    """CPU time of each sample; None where it was not read, or is the time itself. [s]"""
+    instructions: Pair | None = None
+    """Retired by each sample; None where nothing counts them."""
 
 
 class Comparison(Frozen):
@@ -164,26 +194,37 @@ class Comparison(Frozen):
     """Six blocks; six more where the first were undecided, and then those decide."""
 
     @property
+    def beside(self) -> str:
+        """What decides in place of the time, which twice did not: `cpu`, `instructions`; empty where the time does."""
+        if len(self.attempts) < 2 or outcomes(as_blocks(self.attempts[-1]), self.threshold) < Outcome.NOISY:
+            return ""
+        able = (name for name in BESIDE if (found := self._counted(name)) and self._judged(found) < Outcome.NOISY)
+        return next(able, "")
+
+    @property
     def last(self) -> Blocks:
         """The blocks that decide."""
-        return self._by_cpu if self.is_by_cpu and self._by_cpu is not None else as_blocks(self.attempts[-1])
+        found = self._counted(self.beside) if self.beside else None
+        return found or as_blocks(self.attempts[-1])
 
-    @property
-    def _by_cpu(self) -> Blocks | None:
-        """The last blocks by their CPU times, which no neighbour on the same core prolongs."""
-        return cpu_blocks(self.attempts[-1])
+    def _counted(self, name: str) -> Blocks | None:
+        """Both measurements as one, by what was counted beside the time."""
+        several = [counted_blocks(attempt, name) for attempt in self.attempts]
+        known = [one for one in several if one is not None]
+        return reduce(least, known) if len(known) == len(several) else None
 
-    @property
-    def is_by_cpu(self) -> bool:
-        """Whether CPU time decides, because wall time does not, the second time either."""
-        if outcomes(as_blocks(self.attempts[-1]), self.threshold) < Outcome.NOISY or self._by_cpu is None:
-            return False
-        return bool(outcomes(self._by_cpu, self.threshold) < Outcome.NOISY)
+    def _judged(self, found: Blocks) -> int:
+        return int(outcomes(found, self.threshold, BLOCKS))
 
     @property
     def outcome(self) -> Outcome:
         """What the blocks that decide show."""
-        return Outcome(int(outcomes(self.last, self.threshold)))
+        return Outcome(int(outcomes(self.last, self.threshold, self._agreeing)))
+
+    @property
+    def _agreeing(self) -> int:
+        """Blocks that must agree on a difference: all of them, where the time itself could not decide."""
+        return BLOCKS if self.beside else QUORUM
 
     @property
     def ratio(self) -> float:
@@ -194,8 +235,8 @@ class Comparison(Frozen):
     def reason(self) -> str:
         """Why, in a sentence."""
         again = "; measured twice" if len(self.attempts) > 1 else ""
-        clock = " by CPU time, where wall time is undecided" if self.is_by_cpu else ""
-        return reason(self.last, self.threshold) + clock + again
+        by = f" by {BESIDE[self.beside]}, where the time is undecided" if self.beside else ""
+        return reason(self.last, self.threshold, self._agreeing) + by + again
 
 
 def as_blocks(attempt: Sequence[Block]) -> Blocks:
@@ -205,13 +246,18 @@ def as_blocks(attempt: Sequence[Block]) -> Blocks:
     return blocks(*times, *(_marks(side) for side in sides))
 
 
-def cpu_blocks(attempt: Sequence[Block]) -> Blocks | None:
-    """CPU times as arrays; None where they are not known. What disturbs a wall time does not disturb them."""
-    pairs = [block.cpu_s for block in attempt]
+def counted_blocks(attempt: Sequence[Block], name: str) -> Blocks | None:
+    """Blocks by what was counted beside the time; None where it is not known. Nothing that delays disturbs it."""
+    pairs = [block.cpu_s if name == "cpu" else block.instructions for block in attempt]
     if any(pair is None or len(pair[0]) != len(pair[1]) or len(pair[0]) < 2 for pair in pairs):
         return None
     base, head = zip(*(pair for pair in pairs if pair), strict=True)
     return blocks(np.array(base), np.array(head))
+
+
+def beside(attempt: Sequence[Block]) -> list[Blocks]:
+    """All that was counted beside the time, in the order in which it decides."""
+    return [found for name in BESIDE if (found := counted_blocks(attempt, name))]
 
 
 def _marks(side: Sequence[Samples]) -> list[list[bool]]:
@@ -227,7 +273,7 @@ def compare(
     threshold: float = THRESHOLD,
     advance: Advance = lambda: None,
 ) -> Comparison:
-    """Six blocks, and six more if those leave it undecided; then CPU time decides, where it was read and can.
+    """Six blocks, and six more if those leave it undecided; then what was counted beside the time decides, if it can.
 
     `advance` is called after each block.
     """
@@ -235,7 +281,7 @@ def compare(
     while len(attempts) < 2:
         attempts.append(tuple(take_blocks(base, head, count=BLOCKS, pairs=pairs, watch=watch, advance=advance)))
         found = Comparison(threshold=threshold, attempts=tuple(attempts))
-        if found.outcome < Outcome.NOISY and not found.is_by_cpu:
+        if found.outcome < Outcome.NOISY:
             break
     return found
 
@@ -250,17 +296,24 @@ def take_blocks(
 
 
 def _block(base: Side, head: Side, pairs: int, watch: Watch, *, head_first: bool) -> Block:
-    of_base, of_head, cpu_s = Column(), Column(), ([], [])  # type: tuple[Column, Column, tuple[list[float], list[float]]]
-    order = [(base, of_base, cpu_s[0]), (head, of_head, cpu_s[1])]
+    of_base, of_head = Column(), Column()
+    kept: tuple[list[Sample], list[Sample]] = ([], [])
+    order = [(base, of_base, kept[0]), (head, of_head, kept[1])]
     for number in range(pairs):
-        for side, column, spent_s in order if number % 2 == head_first else reversed(order):
-            column.take(partial(side.seconds, spent_s), watch)
-    known = all(len(one) == pairs for one in cpu_s)
+        for side, column, several in order if number % 2 == head_first else reversed(order):
+            column.take(partial(side.seconds, several), watch)
     return Block(
         base=of_base.samples(base.calls),
         head=of_head.samples(head.calls),
-        cpu_s=(tuple(cpu_s[0]), tuple(cpu_s[1])) if known else None,
+        cpu_s=_pair([[one.cpu_s for one in several] for several in kept]),
+        instructions=_pair([[one.instructions for one in several] for several in kept]),
     )
+
+
+def _pair(sides: Sequence[Sequence[float | None]]) -> Pair | None:
+    """What was counted of both; None unless it was counted of every sample."""
+    base, head = (tuple(max(one, LEAST_S) for one in side if one is not None) for side in sides)
+    return (base, head) if len(base) == len(sides[0]) and len(head) == len(sides[1]) else None
 
 
 def compare_calls(

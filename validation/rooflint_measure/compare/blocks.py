@@ -135,8 +135,11 @@ def restless(found: Blocks, threshold: float = THRESHOLD) -> Integers:
     return np.asarray((np.abs(found.own_log_ratios) > edge).sum(axis=(0, -1)))
 
 
-def outcomes(found: Blocks, threshold: float = THRESHOLD) -> Integers:
-    """An `Outcome` for each comparison, whose blocks are the last axis. Raises ValueError unless they are six."""
+def outcomes(found: Blocks, threshold: float = THRESHOLD, agreeing: int = QUORUM) -> Integers:
+    """An `Outcome` for each comparison, whose blocks are the last axis. Raises ValueError unless they are six.
+
+    So many must agree on a difference.
+    """
     if len(found) != BLOCKS:
         raise ValueError(f"want {BLOCKS} blocks, found {len(found)}")
     cast = votes(found, threshold)
@@ -144,8 +147,8 @@ def outcomes(found: Blocks, threshold: float = THRESHOLD) -> Integers:
         (found.disturbed.sum(axis=-1) > BLOCKS - QUORUM, Outcome.DISTURBED),
         ((cast == 0).sum(axis=-1) >= QUORUM, Outcome.SAME),
         (restless(found, threshold) >= RESTLESS, Outcome.NOISY),
-        ((cast > 0).sum(axis=-1) >= QUORUM, Outcome.SLOWER),
-        ((cast < 0).sum(axis=-1) >= QUORUM, Outcome.FASTER),
+        ((cast > 0).sum(axis=-1) >= agreeing, Outcome.SLOWER),
+        ((cast < 0).sum(axis=-1) >= agreeing, Outcome.FASTER),
     ]
     conditions, values = zip(*rules, strict=True)
     return np.asarray(np.select(list(conditions), [int(value) for value in values], int(Outcome.SPLIT)))
@@ -156,9 +159,18 @@ def settled(first: Integers, second: Integers) -> Integers:
     return np.where(first >= Outcome.NOISY, second, first)
 
 
-def reason(found: Blocks, threshold: float = THRESHOLD) -> str:
+def least(first: Blocks, second: Blocks) -> Blocks:
+    """Two measurements as one, block by block: the least of both."""
+    return Blocks(
+        np.minimum(first.base_s, second.base_s),
+        np.minimum(first.head_s, second.head_s),
+        first.disturbed & second.disturbed,
+    )
+
+
+def reason(found: Blocks, threshold: float = THRESHOLD, agreeing: int = QUORUM) -> str:
     """Why one comparison came out as it did, in a sentence."""
-    outcome = Outcome(int(outcomes(found, threshold)))
+    outcome = Outcome(int(outcomes(found, threshold, agreeing)))
     cast = votes(found, threshold)
     if outcome is Outcome.DISTURBED:
         return f"disturbed: in {_of(found.disturbed)} blocks other processes took time, or the clock was throttled"
@@ -244,11 +256,11 @@ class Calibration(Frozen):
 
 
 def calibrate(
-    found: Blocks, threshold: float = THRESHOLD, *, cpu: Blocks | None = None, seed: int = 0, draws: int = DRAWS
+    found: Blocks, threshold: float = THRESHOLD, *, beside: Sequence[Blocks] = (), seed: int = 0, draws: int = DRAWS
 ) -> Calibration:
     """Error rates, from blocks of one version compared with itself. Raises ValueError for fewer than six blocks.
 
-    `cpu` are the same blocks by their CPU times, which decide what the second measurement leaves undecided.
+    `beside` are the same blocks by what decides, in this order, what the second measurement leaves undecided.
     """
     if len(found) < BLOCKS:
         raise ValueError(f"want at least {BLOCKS} blocks of one version, found {len(found)}")
@@ -257,9 +269,10 @@ def calibrate(
     def share(slowdown: float, *wanted: Outcome, of: int = draws) -> float:
         first, second = (outcomes(found[drawn].slowed(1 + slowdown), threshold) for drawn in numbers[:, :of])
         last = settled(first, second)
-        if cpu is not None:
-            third = outcomes(cpu[numbers[1, :of]].slowed(1 + slowdown), threshold)
-            last = np.where((last >= Outcome.NOISY) & (third < Outcome.NOISY), third, last)
+        for one in beside:
+            both = least(*(one[drawn] for drawn in numbers[:, :of]))
+            other = outcomes(both.slowed(1 + slowdown), threshold, BLOCKS)
+            last = np.where((last >= Outcome.NOISY) & (other < Outcome.NOISY), other, last)
         return float(np.isin(last, wanted).mean())
 
     return Calibration(
