@@ -351,7 +351,7 @@ def test_a_mig_slice_has_a_name_and_a_fact_of_its_own_and_no_meter(fakes, monkey
 
 def test_a_driver_below_the_least_of_its_cuda_is_told_what_to_do():
     assert old_driver("470.82.01", "12.8") == (
-        "driver 470.82.01 is older than 525.60.13, which CUDA 12.8 of this torch needs: update the driver "
+        "driver 470.82.01 is older than 525, which CUDA 12.8 of this torch needs: update the driver "
         "(nvidia-smi prints its version), or install a torch for CUDA 11"
     )
 

@@ -1,5 +1,6 @@
 """Where recordings lie and whose they are: what is of another device, malformed or without a claim is refused."""
 
+import csv
 import re
 from pathlib import Path
 
@@ -220,9 +221,17 @@ def test_a_name_that_two_devices_answer_to_is_none_of_them(small):
 # ---- the driver's name of every registered GPU
 
 
+NAMES = Path(__file__).with_name("driver_names.csv")
+"""Names of registered GPUs, each with one of its PCI ids: NVIDIA/open-gpu-kernel-modules at df1c9a3de2be (595.45.04),
+README.md, "Compatible GPUs". GPUs before Turing are not in that list."""
+
+LISTED = {row["device"]: row["name"] for row in csv.DictReader(NAMES.read_text(encoding="utf-8").splitlines())}
+
+
 def driver_name(device):
-    """What the driver prints: the registered name of cards with one size of memory, without it where sizes differ."""
-    return re.sub(r"[ -]\d+ ?GB$", "", device.name) if re.search(r"GeForce|Tesla M40", device.name) else device.name
+    """What the driver prints. Where it is not listed: the registered name, without the memory where sizes differ."""
+    plain = re.sub(r"[ -]\d+ ?GB$", "", device.name) if re.search(r"GeForce|Tesla M40", device.name) else device.name
+    return LISTED.get(device.id, plain)
 
 
 GPUS = [device for device in Registry.of(()).readable() if device.kind == "gpu"]
@@ -235,6 +244,18 @@ def test_the_drivers_name_with_its_memory_identifies_every_registered_gpu(device
     # a driver reports a little less than is soldered on
     machine = Machine(device=driver_name(device), kind="gpu", count=1, facts={"memory MiB": int(0.97 * capacity) >> 20})
     assert identified(machine, Registry.of(())).id == device.id
+
+
+UNLISTED = {"nvidia/b100-sxm"}
+"""Announced, and not in the driver's list."""
+
+
+def test_nvidias_list_names_every_registered_gpu_since_turing():
+    since = re.compile(r"nvidia/(turing|ampere|ada|hopper|blackwell)")
+    modules = re.compile(r"nvidia/jetson-")  # their driver is another one
+    cards = {one.id for one in GPUS if since.match(str(one.architecture)) and not modules.match(one.id)}
+    assert len(cards) > 80
+    assert cards - set(LISTED) == UNLISTED
 
 
 @pytest.mark.parametrize(

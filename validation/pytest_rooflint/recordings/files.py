@@ -63,7 +63,10 @@ DRIVER_NAMES = {
     "nvidia/gb200-gpu": "NVIDIA GB200",
     "nvidia/h800-sxm5-80gb": "NVIDIA H800",
 }
-"""Names that a driver gives to one device, and that people also use for its variants, so that no spec has them."""
+"""Names that a driver gives to one device, and that people also use for its variants, so that no spec has them.
+
+NVIDIA/open-gpu-kernel-modules at df1c9a3de2be (595.45.04), README.md, "Compatible GPUs".
+"""
 
 WITHIN_MEMORY = 0.1
 """Memory that a driver reports differs so far from the capacity in the spec: ECC and firmware take a share. [1]"""

@@ -278,9 +278,9 @@ def find_nvidia(
         return Unavailable(reason=f"NVML: {error}")
 
 
-#: Oldest Linux driver of each CUDA, by the number before the point. CUDA compatibility guide, "minor version
-#: compatibility" (recalled): a CUDA of the same number runs on it, too.
-LEAST_DRIVERS = {11: "450.80.02", 12: "525.60.13", 13: "580.65.06"}
+#: Oldest Linux driver of each CUDA, by the number before the point, whatever follows it. NVIDIA, CUDA Compatibility,
+#: "Minor Version Compatibility", table 1 and note: https://docs.nvidia.com/deploy/cuda-compatibility/
+LEAST_DRIVERS = {11: "450.80.02", 12: "525", 13: "580"}
 
 
 def driver_version(nvml: Any = None) -> str:

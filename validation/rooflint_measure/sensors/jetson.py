@@ -1,8 +1,8 @@
 """The GPU of a Jetson module: its name from the device tree, its meter INA3221, its power mode, all from files.
 
-torch and the driver call each of them `Orin`, and the driver's library has neither its clock nor its power. Names of
-rails and files: NVIDIA Jetson Linux developer guide, "Platform power and performance", and the Linux kernel's
-Documentation/hwmon/ina3221.rst. No Jetson has run it.
+torch and the driver call each of them `Orin`, and the driver's library has neither its clock nor its power. Files of
+the meter: the Linux kernel's Documentation/hwmon/ina3221.rst. Rails, and that without VDD_IN all of them together are
+the module's: rbonghi/jetson_stats at 2536e0f3a460, jtop/core/power.py, `total_power`. No Jetson has run it.
 """
 
 import re
@@ -24,7 +24,10 @@ MODULES = {
     "p3767-0004": "NVIDIA Jetson Orin Nano 4GB",
     "p3767-0005": "NVIDIA Jetson Orin Nano 8GB",
 }
-"""Modules by the number in the device tree's `compatible` (recalled), but p3701-0000 of the first AGX kits."""
+"""Modules by the number in the device tree's `compatible`, but p3701-0000 of the first AGX kits, with either memory.
+
+rbonghi/jetson_stats at f104f5e016c4, jtop/core/jetson_variables.py, `MODULE_NAME_TABLE`.
+"""
 
 WHOLE = "VDD_IN"
 """The rail that feeds all of an NX or a Nano. An AGX has none; there, all rails together are the module's."""
