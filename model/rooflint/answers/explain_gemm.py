@@ -146,7 +146,7 @@ def _ladder(question: DeviceKernel, one: Breakdown) -> Section:
         ("memory", time_text(one.memory_s), f"{moved} at {rate}, {1 - one.miss_share:.0%} from L2"),
         ("together", time_text(one.overlapped_s), _overlap(question, one)),
         ("+ reduction", time_text(one.reduction_s), f"{one.split} parts of k" if one.split > 1 else "k is not split"),
-        ("+ launch", time_text(one.launch_s), "kernel to kernel in a graph"),
+        ("+ launch", time_text(one.launch_s), "kernel to kernel in a graph, fitted: with its start and end"),
         *([("+ quantise", time_text(one.quantise_s), _quantised(question))] if one.quantise_s else []),
         ("= latency", time_text(one.latency_s), f"most of it: {one.bound}"),
     ]
