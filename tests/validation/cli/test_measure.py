@@ -184,7 +184,7 @@ def test_a_folder_that_cannot_be_written_is_said_before_anything_is_measured(tmp
 
 
 def test_a_mistyped_golden_folder_is_refused_and_not_made(tmp_path, device):
-    with pytest.raises(RooflintError, match="want the folder of golden files, found none"):
+    with pytest.raises(RooflintError, match="no such folder; create it, or name the folder of golden files"):
         run("record", "--golden", str(tmp_path / "gloden"))
     assert [*tmp_path.iterdir()] == []
 

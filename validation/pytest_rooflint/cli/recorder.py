@@ -17,7 +17,7 @@ from pytest_rooflint.recordings import files, runs
 from rooflint.api.devices import registry
 from rooflint.base.errors import RooflintError
 from rooflint.base.git import state_of
-from rooflint.base.project import configured
+from rooflint.base.project import NO_GOLDEN, configured
 from rooflint.hardware.device import Hardware
 from rooflint_measure.record import Machine, Measurement, Recording
 from rooflint_measure.sensors.observer import observer
@@ -78,9 +78,9 @@ def golden_folder(given: Path | None) -> Path:
     """The folder of a project's golden files. Raises RooflintError where none is configured."""
     folders = [given] if given else configured("rooflint_golden")
     if not folders:
-        raise RooflintError("want --golden FOLDER, or a project whose pyproject.toml names rooflint_golden")
+        raise RooflintError(NO_GOLDEN)
     if not folders[0].is_dir():
-        raise RooflintError(f"{folders[0]}: want the folder of golden files, found none")
+        raise RooflintError(f"{folders[0]}: no such folder; create it, or name the folder of golden files")
     return folders[0]
 
 
