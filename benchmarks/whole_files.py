@@ -1,17 +1,19 @@
 """Errors on whole public files of kernel times, by what limits a prediction and by rows.
 
-`python benchmarks/whole_files.py --vidur DIR --llmservingsim DIR --neusight DIR` reads checkouts of microsoft/vidur,
-casys-kaist/LLMServingSim and trsharm25/NeuSight (any of them), and prints a Markdown table. Every row of a file that is
-one product is read, on every GPU of the registry; a GPU of a fitted family is predicted without that family.
+`python benchmarks/whole_files.py --vidur DIR --llmservingsim DIR --neusight DIR --deepbench DIR` reads checkouts of
+microsoft/vidur, casys-kaist/LLMServingSim, trsharm25/NeuSight and baidu-research/DeepBench (any of them), and prints a
+Markdown table. Every row of a file that is one product or one convolution is read, on every GPU of the registry; a GPU
+of a fitted family is predicted without that family.
 """
 
 import argparse
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import openpyxl
 
 from rooflint.coefficients.library import Coefficients
 from rooflint.hardware.registry import Registry
@@ -41,11 +43,26 @@ NEUSIGHT = {
     "NVIDIA H100 80GB HBM3": "nvidia/h100-sxm5-80gb",
 }
 
+DEEPBENCH = {
+    "P100": "nvidia/p100-pcie-16gb",
+    "TitanX_Pascal": "nvidia/titan-x-pascal",
+    "TitanXp": "nvidia/titan-xp",
+    "1080Ti": "nvidia/gtx-1080-ti",
+    "V100": "nvidia/v100-sxm2-32gb",
+    "T4": "nvidia/t4",
+}
+
 VIDUR_FROM_S = 10e-6
 """Vidur prints whole us, so shorter kernels say little. [s]"""
 
 NEUSIGHT_FROM_S = 500e-6
 """NeuSight's clock includes what the host does; that is a tenth of this. [s]"""
+
+CONVOLUTION_FROM_S = 300e-6
+"""The same of convolutions, as in golden/silicon/published. [s]"""
+
+DEEPBENCH_FROM_S = 30e-6
+"""DeepBench prints whole us of calls in a row, which the host may not keep up with below. [s]"""
 
 FLOOR_S = 53.3e-6
 """That of an A100 and its host, where a file has no small product of a GPU. [s]"""
@@ -83,10 +100,13 @@ class Measured:
     device: str
     precision: str
     rows: Numbers
-    """m, n, k, batch and the measured time in seconds. Shape (rows, 5)"""
+    """Sizes as the kernel model of the op takes them, and the measured time in seconds. Shape (rows, sizes + 1)"""
     beside_s: float | None
     """Measured besides the kernel; None: nothing, and not the gap to the next kernel either. [s]"""
     copies: float = COLD
+    op: str = "gemm"
+    in_row: bool = False
+    """Whether kernels were timed one after the other, each with the gap to the next."""
 
 
 # ---- Files
@@ -153,20 +173,73 @@ def _served(file: Path, name: str) -> Iterator[tuple[float, ...]]:
 
 
 def neusight(root: Path) -> Iterator[Measured]:
-    """Linear layers and batched products in FP32, calls that the host timed; its M, N, K are our m, k, n."""
+    """Products and convolutions in FP32, calls that the host timed.
+
+    Linear layers and batches of the test, batches of collected sizes, and all convolutions.
+    """
     data = root / "scripts/asplos/data/dataset"
-    for op in ("linear", "bmm"):
-        every = list(_of(data / "test" / f"{op}.csv"))
+    collect = data / "train/collect"
+    tests = {op: list(_of(data / "test" / f"{op}.csv")) for op in ("linear", "bmm")}
+    for what, op in (("linear", "linear"), ("bmm", "bmm"), ("bmm, collected", "bmm"), ("convolutions", "conv")):
         for name, device in NEUSIGHT.items():
-            collected = data / "train/collect/linear/p2.1.0" / f"{name}.csv"
-            floor = min(float(row["Latency"]) for row in _of(collected)) * 1e-3 if collected.exists() else FLOOR_S
-            rows = [
-                (float(row["M"]), float(row["K"]), float(row["N"]), float(row["B"]), float(row["Latency"]) * 1e-3)
-                for row in every
-                if row["Device"] == name
-            ]
-            long = [row for row in rows if row[-1] >= NEUSIGHT_FROM_S]
-            yield Measured(f"NeuSight, {op}", device, "fp32", np.array(long), floor, copies=1.0)
+            small, collected = (collect / kind / "p2.1.0" / f"{name}.csv" for kind in ("linear", op))
+            floor = min(float(row["Latency"]) for row in _of(small)) * 1e-3 if small.exists() else FLOOR_S
+            if what in tests:
+                rows = [_product(row) for row in tests[op] if row["Device"] == name]
+            elif collected.exists():
+                rows = [(_convolution if op == "conv" else _product)(row) for row in _of(collected)]
+            else:
+                continue
+            least = CONVOLUTION_FROM_S if op == "conv" else NEUSIGHT_FROM_S
+            long = np.array([row for row in rows if row[-1] >= least])
+            of = "convolution" if op == "conv" else "gemm"
+            yield Measured(f"NeuSight, {what}", device, "fp32", long, floor, copies=1.0, op=of)
+
+
+def _product(row: dict[str, str]) -> tuple[float, ...]:
+    """Its M, N, K are our m, k, n."""
+    return (*(float(row[name]) for name in ("M", "K", "N", "B")), float(row["Latency"]) * 1e-3)
+
+
+def _convolution(row: dict[str, str]) -> tuple[float, ...]:
+    batch, inputs, outputs, window, size, stride, margin = (
+        float(row[name])
+        for name in ("B", "Input_Channel", "Output_Channel", "Kernel_Szie", "Input_Size", "Stride", "Padding")
+    )
+    side = (size + 2 * margin - window) // stride + 1
+    return (batch, inputs, outputs, side, side, window, window, stride, 1.0, float(row["Latency"]) * 1e-3)
+
+
+def deepbench(root: Path) -> Iterator[Measured]:
+    """Products and forward convolutions in FP32, the mean of calls in a row; where rows repeat a size, the first."""
+    for name, device in DEEPBENCH.items():
+        book = openpyxl.load_workbook(root / f"results/train/DeepBench_NV_{name}.xlsx", data_only=True)
+        rows = list(book.worksheets[0].iter_rows(values_only=True))
+        sections = [position for position, row in enumerate(rows) if isinstance(row[0], str)][1:4]
+        products, convolutions, end = sections
+        found: dict[str, dict[tuple[float, ...], float]] = {"gemm": {}, "convolution": {}}
+        for row in rows[products + 1 : convolutions]:
+            if row[2]:
+                found["gemm"].setdefault((*row[2:5], 1.0), row[8] * 1e-3)
+        height_first = rows[convolutions + 1][7] == "R"
+        for row in rows[convolutions + 2 : end]:
+            if row[2]:
+                found["convolution"].setdefault(_forward(row, height_first), row[13] * 1e-3)
+        for op, every in found.items():
+            long = np.array([(*sizes, seconds) for sizes, seconds in every.items() if seconds >= DEEPBENCH_FROM_S])
+            yield Measured(f"DeepBench, {op}", device, "fp32", long, 0.0, copies=1.0, op=op, in_row=True)
+
+
+def _forward(row: Sequence[float], height_first: bool) -> tuple[float, ...]:
+    """W, H, C, N, K, then window, margin and stride along both sides, whose order differs between sheets."""
+    width, height, inputs, batch, outputs, *sides = row[2:13]
+    high, wide = (sides[0::2], sides[1::2]) if height_first else (sides[1::2], sides[0::2])
+    (window_high, margin_high, stride), (window_wide, margin_wide, _) = high, wide
+    rows, columns = (
+        (size + 2 * margin - window) // stride + 1
+        for size, margin, window in ((height, margin_high, window_high), (width, margin_wide, window_wide))
+    )
+    return (batch, inputs, outputs, rows, columns, window_high, window_wide, stride, 1.0)
 
 
 def _of(file: Path) -> Iterator[dict[str, str]]:
@@ -184,10 +257,10 @@ def line(one: Measured, registry: Registry) -> str:
     group, family = ("cores" if chip.cores else "products"), family_of(hardware.architecture or "")
     seen = family in file.families(group)
     constants = file.without(family, [group]) if seen else file.constants
-    kernel = kernel_for("gemm", one.precision, chip)
-    m, n, k, batch, seconds = one.rows.T
-    work = kernel.work(m, n, k, batch, copies=one.copies)
-    gap = launch_s(chip, constants.products) - constants.products.start_clocks * chip.clock_s
+    kernel = kernel_for(one.op, one.precision, chip)
+    *sizes, seconds = one.rows.T
+    work = kernel.work(*sizes, copies=one.copies)
+    gap = 0.0 if one.in_row else launch_s(chip, constants.products) - constants.products.start_clocks * chip.clock_s
     predicted = kernel.predict(work, chip, constants) - gap + (one.beside_s or 0.0)
     limit, band = kernel.regimes(work, chip, constants)
     cells = []
@@ -212,7 +285,7 @@ def _percent(predicted: Numbers, seconds: Numbers) -> str:
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    readers = {"vidur": vidur, "llmservingsim": llmservingsim, "neusight": neusight}
+    readers = {"vidur": vidur, "llmservingsim": llmservingsim, "neusight": neusight, "deepbench": deepbench}
     for name in readers:
         parser.add_argument(f"--{name}", type=Path, metavar="DIR")
     options, registry = parser.parse_args(), Registry()

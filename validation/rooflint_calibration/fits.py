@@ -52,11 +52,11 @@ OPS_SOLVER = {"diff_step": 1e-3, "max_nfev": 40}
 CORES_SOLVER = {"diff_step": 1e-2, "ftol": 1e-5, "max_nfev": 60}
 
 CORES_PRECISION = "fp32"
-CORES_PRODUCTS = ("fma_efficiency", "other_instructions", "energy_pj_per_nm")
+CORES_PRODUCTS = ("other_instructions", "energy_pj")
 CORES_TRANSFORMS = ("transform_efficiency",)
 """Products give the speed of the lanes and the energy of an op; then convolutions give that of transforms."""
 
-CORES_SHARES = ("fma_efficiency", "transform_efficiency")
+CORES_SHARES = ("transform_efficiency",)
 """Constants that are at most 1."""
 
 TRANSFORMED = 4
@@ -142,6 +142,8 @@ class Fold:
     """Scores on all rows of that family."""
     regimes: Mapping[str, RegimeErrors] = field(default_factory=dict)
     """Errors on all rows of that family by regime, by topic."""
+    errors: Mapping[str, float] = field(default_factory=dict)
+    """Mean absolute errors on all published tables of that family, by topic. [%]"""
 
 
 @dataclass(frozen=True)
@@ -180,7 +182,9 @@ def fold_of(fit: Fit, family: str) -> Fold:
         return Fold(fitted(fit.steps, fit.start), {})
     constants = fitted([step.without(family) for step in fit.steps], fit.starts[family])
     unseen = [one for one in fit.scored if one.family == family]
-    return Fold(constants, scores(unseen, constants), regime_errors(unseen, constants))
+    return Fold(
+        constants, scores(unseen, constants), regime_errors(unseen, constants), published_errors(unseen, constants)
+    )
 
 
 def fitted(steps: Sequence[Step], start: Constants) -> Constants:
@@ -244,6 +248,16 @@ def regime_errors(samples: Sequence[Sample], constants: Constants) -> dict[str, 
                 band.append(regimes.band[rows])
         found[topic] = _by_regime(np.concatenate(off), np.concatenate(limit), np.concatenate(band))
     return found
+
+
+def published_errors(samples: Sequence[Sample], constants: Constants) -> dict[str, float]:
+    """Mean absolute errors by topic, over all tables of it; topics of the package are subjects themselves. [%]"""
+    off: dict[str, list[Numbers]] = {}
+    for one in samples:
+        if one.topic and one.topic not in TOPICS:
+            rows = one.parts["all"]
+            off.setdefault(one.topic, []).append(np.abs(one.predict(constants) / one.seconds - 1)[rows])
+    return {topic: 100 * float(np.concatenate(ones).mean()) for topic, ones in off.items()}
 
 
 def _by_regime(off: Numbers, limit: NDArray[np.int_], band: NDArray[np.int_]) -> RegimeErrors:
@@ -427,9 +441,12 @@ def rewritten(text: str, found: Calibration, names: Mapping[str, Sequence[str]],
         text = with_value(text, ("fit", key), value)
     for topic in keys_at(text, ("fit", "errors")):
         for family in keys_at(text, ("fit", "errors", topic)):
-            scores = found.folds[family].scores if family in found.folds else {}
-            if pair := scores.get((TOPICS[topic].title if topic in TOPICS else topic, "all")):
-                text = with_value(text, ("fit", "errors", topic, family), f"{100 * pair[0].mape:.1f}")
+            fold = found.folds.get(family)
+            error = fold.errors.get(topic) if fold else None
+            if fold and topic in TOPICS and (pair := fold.scores.get((TOPICS[topic].title, "all"))):
+                error = 100 * pair[0].mape
+            if error is not None:
+                text = with_value(text, ("fit", "errors", topic, family), f"{error:.1f}")
     text = _with_regimes(text, {family: fold.regimes for family, fold in found.folds.items()})
     for group, name in ((group, name) for group, ones in names.items() for name in ones):
         at = (GROUPS[group].key, name)

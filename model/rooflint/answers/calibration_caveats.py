@@ -31,7 +31,7 @@ def of_silicon(one: Contender, times: SiliconEstimate) -> Iterator[str]:
     if carried["convolution"] and not times.chip.cores:
         yield f"{one.short}: {MEASURED_RANGE}"
     if times.chip.cores:
-        yield f"{one.short}: runs on CUDA cores, for which only efficiency and energy are fitted"
+        yield f"{one.short}: runs on CUDA cores, for which only issue slots and energy are fitted"
     elif found.compute != FITTED_IN:
         yield from _of_precision(one, times)
     yield from _of_winograd(one, times)

@@ -20,7 +20,7 @@ from rooflint.answers.explain_kernel import (
     summary,
     time_text,
 )
-from rooflint.base.units import BYTES, BYTES_PER_S, format_number, format_quantity
+from rooflint.base.units import BYTES, BYTES_PER_S, HERTZ, format_number, format_quantity
 from rooflint.hardware.schema import Strict
 from rooflint.kernels.dispatch import DeviceKernel, with_more
 from rooflint.kernels.gemm import Breakdown, energy_j_per_op
@@ -142,7 +142,7 @@ def _ladder(question: DeviceKernel, one: Breakdown) -> Section:
         ("  main loop", time_text(one.main_s), f"clocks per k: {', '.join(loop)}"),
         ("  store", time_text(one.store_s), beside),
         ("kernel", time_text(one.kernel_s), f"tile {one.tile}, k in {one.split}, {_waves(question, one)}"),
-        ("power", time_text(one.power_s), f"all ops at {format_number(question.chip.tdp_w)} W"),
+        ("power", time_text(one.power_s), _power(question, one)),
         ("memory", time_text(one.memory_s), f"{moved} at {rate}, {1 - one.miss_share:.0%} from L2"),
         ("together", time_text(one.overlapped_s), _overlap(question, one)),
         ("+ reduction", time_text(one.reduction_s), f"{one.split} parts of k" if one.split > 1 else "k is not split"),
@@ -151,6 +151,15 @@ def _ladder(question: DeviceKernel, one: Breakdown) -> Section:
         ("= latency", time_text(one.latency_s), f"most of it: {one.bound}"),
     ]
     return Grid("Ladder", Table(("term", "time", "how"), tuple(rows)), strong=(len(rows) - 1,))
+
+
+def _power(question: DeviceKernel, one: Breakdown) -> str:
+    """What it holds the kernel to: the rated power, or the base clock."""
+    chip = question.chip
+    watts = f"{format_number(chip.tdp_w)} W"
+    if chip.cores and chip.cores.base_hz and one.power_s >= one.kernel_s * chip.clock_hz / chip.cores.base_hz:
+        return f"at the base clock, {format_quantity(chip.cores.base_hz, HERTZ)}, where {watts} allow less"
+    return f"all ops at {watts}"
 
 
 def _overlap(question: DeviceKernel, one: Breakdown) -> str:

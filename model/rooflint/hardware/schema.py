@@ -294,6 +294,7 @@ class SharedSpec(Strict):
     resident_warps: dict[Group, Count] = {}  # type: ignore[valid-type]
     warp_threads: dict[Group, Count] = {}  # type: ignore[valid-type]
     warp_schedulers: dict[Group, Count] = {}  # type: ignore[valid-type]
+    dispatch_units: dict[Group, Count] = {}  # type: ignore[valid-type]
     special_function_units: dict[Group, Count] = {}  # type: ignore[valid-type]
     compute_capability: Text | None = None
     process: Length | None = None  # type: ignore[valid-type]

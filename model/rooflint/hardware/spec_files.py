@@ -24,7 +24,10 @@ from rooflint.hardware.schema import READERS, RawFact, SharedSpec, SourcedSpec, 
 SECTIONS = ("units", "memories", "caches", "links")
 
 #: Facts of a group, by its name.
-PER_GROUP = ("full_die", "resident_warps", "warp_threads", "warp_schedulers", "special_function_units")
+PER_GROUP = (
+    *("full_die", "resident_warps", "warp_threads", "warp_schedulers", "dispatch_units"),
+    "special_function_units",
+)
 
 
 def incomplete(hardware: Hardware, declared: set[str], document: Document) -> Iterator[Problem]:

@@ -33,12 +33,14 @@ class MissingFactError(UnsupportedError):
 class Cores(NamedTuple):
     """What the speed of CUDA cores depends on beside their rate."""
 
-    schedulers: float
-    """Of an SM; each issues an instruction a clock. [1]"""
+    issued: float
+    """Instructions that the schedulers of an SM issue. [1/clock]"""
     node_m: float
     """What the process is named after. [m]"""
     generation: str = ""
     """Of the architecture, for which libraries build their kernels: `pascal`, `volta`."""
+    base_hz: float = 0.0
+    """The clock that its maker promises under load, 0 where no document says it. [Hz]"""
 
 
 class Link(NamedTuple):
@@ -103,6 +105,7 @@ def chip_of(hardware: Hardware, precision: str, launches: LaunchOverheads) -> Ch
         **(_of_cores(hardware, unit, precision) if unit.circuit == CUDA_CORE else {}),
     }
     threads, special, l2, tdp, *on_cores = _facts(hardware, wanted)
+    base = [hardware.facts["clocks.base"]] if on_cores and "clocks.base" in hardware.facts else []
     memory = hardware.main_memory().derivation()
     launch = launches.taken_for(hardware, "graph")
     generation = generation_of(hardware.architecture or "")
@@ -116,13 +119,15 @@ def chip_of(hardware: Hardware, precision: str, launches: LaunchOverheads) -> Ch
         special_functions=special.value,
         asynchronous=threads.value != WARP,
         graph_launch_s=launch.value if launch else None,
-        cores=Cores(on_cores[0].value, on_cores[1].value, generation) if on_cores else None,
+        cores=Cores(on_cores[0].value, on_cores[1].value, generation, *(one.value for one in base))
+        if on_cores
+        else None,
         link=device_link(hardware),
         facts=tuple(
             dict.fromkeys(
                 (
                     *unit.derivation(precision).facts,
-                    *(threads, special, *on_cores, l2, tdp, *memory.facts),
+                    *(threads, special, *on_cores, *base, l2, tdp, *memory.facts),
                     *(launch.facts if launch else ()),
                 )
             )
@@ -142,14 +147,16 @@ def device_link(hardware: Hardware) -> Link | None:
 
 
 def _of_cores(hardware: Hardware, unit: ComputeUnit, precision: str) -> dict[str, str]:
-    """Schedulers and process, with what they are. Raises MissingFactError."""
+    """What issues instructions, and the process, with what they are. Raises MissingFactError."""
     if precision != MEASURED_ON_CORES:
         raise MissingFactError(
             f"{hardware.label} computes {precision} on its {unit.name}, measured only in {MEASURED_ON_CORES}; "
             "this precision has no calibrated latency"
         )
+    several = f"dispatch_units.{unit.group}"  # where a scheduler has more than one
+    issuing = several if several in hardware.facts else f"warp_schedulers.{unit.group}"
     return {
-        f"warp_schedulers.{unit.group}": "schedulers that issue to its CUDA cores",
+        issuing: "schedulers that issue to its CUDA cores",
         "process": "process, which sets the energy of an op",
     }
 

@@ -264,12 +264,12 @@ class Collectives:
 class CoreConstants:
     """Of products and convolutions on CUDA cores, where they differ from those on matrix units."""
 
-    fma_efficiency: float
-    """Share of its rate that the lanes attain where issue slots abound. [1]"""
     other_instructions: float
     """Instructions of the main loop that are no multiply-add, for each that is: loads, addresses, branches. [1]"""
-    energy_pj_per_nm: float
-    """Of one op, all included, for each nanometre of the process. [pJ/nm]"""
+    energy_pj: float
+    """Of one op, all included, on a process that is named after 10 nm. [pJ]"""
+    energy_exponent: float
+    """How fast it grows with that length. [1]"""
     transform_efficiency: float
     """Share of a stream's speed that the transforms of a Winograd convolution attain. [1]"""
 

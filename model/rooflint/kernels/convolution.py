@@ -26,7 +26,7 @@ from rooflint.kernels import gemm, stream, tile
 from rooflint.kernels.chip import Chip
 from rooflint.kernels.constants import Constants, Products
 from rooflint.kernels.kernel import Times, Work, peak_ops_per_s
-from rooflint.kernels.products import Gemm, constants_in_fp8
+from rooflint.kernels.products import Gemm, batch_menu, constants_in_fp8
 from rooflint.kernels.shapes import (
     Numbers,
     Shapes,
@@ -161,12 +161,12 @@ def fused_compute_s(convolutions: Sizes, chip: Chip, products: Products, *, elem
     waves = np.ceil(blocks(convolutions) / chip.sms)
     steps = np.ceil(convolutions.channels_in / BLOCK_STEP) * BLOCK_STEP
     store = tile.store_clocks(OUTPUTS, element_bytes, chip, products)
-    clocks = waves * (steps * block_clocks(chip, products, element_bytes) + store)
+    kernel = waves * (steps * block_clocks(chip, products, element_bytes) + store) * chip.clock_s
     multiplied = (
         tiles_of(convolutions, FUSED_SIDE) * FUSED_POINTS * convolutions.channels_in * convolutions.channels_out
     )
     power = OPS_PER_MAC * multiplied * gemm.energy_j_per_op(chip, products) / chip.tdp_w
-    return np.maximum(clocks * chip.clock_s, power)
+    return np.maximum(kernel, gemm.throttled_s(power, kernel, chip))
 
 
 def tiles_of(convolutions: Sizes, side: int) -> Numbers:
@@ -317,7 +317,7 @@ class WinogradConvolution(Convolution):
         """The product finds what the transforms have just written in L2 where it fits."""
         here, sizes, width = super().products(chip, constants), as_products(work.sizes), work.element_bytes
         between = gemm.memory(touched_bytes(sizes, width), working_set_bytes(sizes, width, 1.0), chip, here)
-        product = gemm.work_s(sizes, between.seconds, chip, here, width, tile.menu(chip))
+        product = gemm.work_s(sizes, between.seconds, chip, here, width, batch_menu(chip))
         besides = np.maximum(self.bytes_moved(work) - convolution_bytes(work.sizes, width), 0.0)
         through = transform_bytes(work.sizes, width) + besides
         moved = stream.bytes_s(through, chip, constants.stream, warm=False) / constants.cores.transform_efficiency

@@ -30,6 +30,9 @@ from rooflint.kernels.tile import (
 ENERGY_MACS = 512
 """MACs of an SM and clock at which `energy_pj` is stated."""
 
+ENERGY_NODE_M = 10e-9
+"""Size of the process at which the `energy_pj` of CUDA cores is stated. [m]"""
+
 LANE_BYTES = 4.0
 """Of an element of the products that CUDA cores were measured with. [B]"""
 
@@ -51,10 +54,19 @@ def power_s(shapes: Shapes, chip: Chip, constants: Products) -> Numbers:
     return OPS_PER_MAC * shapes.macs * (energy_j_per_op(chip, constants) / chip.tdp_w)
 
 
-def issued_power_s(k: Numbers, load: Numbers, tile: Tile, chip: Chip, constants: Products) -> Numbers:
+def issued_power_s(
+    k: Numbers, load: Numbers, tile: Tile, kernel_s: Numbers, chip: Chip, constants: Products
+) -> Numbers:
     """The same where CUDA cores compute: an instruction costs as much for what lies beyond the edge of a result. [s]"""
     issued = k * load * (chip.sms * tile.m * tile.n)
-    return OPS_PER_MAC * issued * (energy_j_per_op(chip, constants) / chip.tdp_w)
+    return throttled_s(OPS_PER_MAC * issued * (energy_j_per_op(chip, constants) / chip.tdp_w), kernel_s, chip)
+
+
+def throttled_s(power_s: Numbers, kernel_s: Numbers, chip: Chip) -> Numbers:
+    """No longer than a kernel of CUDA cores takes at the base clock, which a GPU holds at its rated power. [s]"""
+    if chip.cores is None or not chip.cores.base_hz:
+        return power_s
+    return np.minimum(power_s, kernel_s * (chip.clock_hz / chip.cores.base_hz))
 
 
 def overlapped_s(compute_s: Numbers, memory_s: Numbers, constants: Products) -> Numbers:
@@ -167,9 +179,12 @@ def _split_s(
         there = waves(each * split, chip)
         found = kernel_clocks(shapes.k, there, tile, split, element_bytes, chip, constants)
         if chip.cores:
-            found = np.maximum(found, issued_power_s(shapes.k, each, tile, chip, constants) * chip.clock_hz)
+            limited = issued_power_s(shapes.k, each, tile, found * chip.clock_s, chip, constants)
+            found = np.maximum(found, limited * chip.clock_hz)
         np.minimum(clocks, found, out=clocks)
-    compute = np.maximum(clocks * chip.clock_s, power_s(shapes, chip, constants))
+    compute = clocks * chip.clock_s
+    if not chip.cores:
+        compute = np.maximum(compute, power_s(shapes, chip, constants))
     found = overlapped_s(compute, memory, constants)
     return found if split == 1 else found + reduction_s(shapes, split, chip, constants)
 
@@ -264,7 +279,7 @@ def _breakdown(
     kernel = kernel_clocks(shape.k, there, tile, split, width, chip, constants) * chip.clock_s
     power = power_s(shape, chip, constants)
     if chip.cores:
-        power = issued_power_s(shape.k, load(shape, tile, chip), tile, chip, constants)
+        power = issued_power_s(shape.k, load(shape, tile, chip), tile, kernel, chip, constants)
     reduction = reduction_s(shape, split, chip, constants) if split > 1 else np.zeros(1)
     return Breakdown(
         tile=tile,
@@ -293,21 +308,21 @@ def issued_share(chip: Chip, cores: Cores, constants: CoreConstants) -> float:
     """Share of the lanes' rate that the schedulers can keep up with, if all other instructions take slots, too. [1]
 
     A scheduler issues one instruction a clock. Where 16 lanes belong to it (Volta, Turing, GA100) a multiply-add of a
-    warp keeps them for two clocks, and every second slot is free; where 32 do (Pascal, GA10x, Ada, Hopper,
-    Blackwell) each other instruction takes the place of one.
+    warp keeps them for two clocks, and every second slot is free; where 32 do (GA10x, Ada, Hopper, Blackwell) each
+    other instruction takes the place of one, unless a scheduler has two dispatch units (Pascal).
     """
     multiply_adds = chip.macs_per_clock / WARP
-    return cores.schedulers / (multiply_adds * (1 + constants.other_instructions))
+    return cores.issued / (multiply_adds * (1 + constants.other_instructions))
 
 
 def efficiency(chip: Chip, cores: Cores, constants: CoreConstants) -> float:
-    """Share of the lanes' rate that a main loop attains. [1]"""
-    return min(constants.fma_efficiency, issued_share(chip, cores, constants))
+    """Share of the lanes' rate that instructions of a main loop leave to multiply-adds. [1]"""
+    return min(1.0, issued_share(chip, cores, constants))
 
 
 def energy_pj(cores: Cores, constants: CoreConstants) -> float:
-    """What one op costs at full power, all included: proportional to the size that the process is named after. [pJ]"""
-    return constants.energy_pj_per_nm * cores.node_m * 1e9
+    """What one op costs at full power, all included: it grows with the size that the process is named after. [pJ]"""
+    return float(constants.energy_pj * (cores.node_m / ENERGY_NODE_M) ** constants.energy_exponent)
 
 
 def constants_on(chip: Chip, products: Products, constants: CoreConstants) -> Products:

@@ -156,6 +156,12 @@ BATCHED: Mapping[str, tuple[Tile, ...]] = MappingProxyType(
 """By generation: those that the names of cuBLAS' kernels say in NeuSight's tables, as in volta_sgemm_128x64_nn."""
 
 
+def batch_menu(chip: Chip) -> Menu:
+    """Of a batch on CUDA cores: the few large tiles that libraries have, and k whole."""
+    assert chip.cores
+    return Menu(BATCHED.get(chip.cores.generation, FROM_64), WHOLE)
+
+
 @dataclass(frozen=True)
 class CoresGemm(Gemm):
     """A product on CUDA cores, which were measured in FP32 alone."""
@@ -166,7 +172,7 @@ class CoresGemm(Gemm):
         f"nvidia/{name}"
         for name in ("ampere-ga100", "hopper-gh100", "ada-ad104", "turing-tu104", "volta-gv100", "pascal-gp100")
     )
-    rests_on = "efficiency and energy calibrated on linear layers in fp32"
+    rests_on = "issue slots and energy calibrated on linear layers in fp32"
 
     @property
     def topic(self) -> str | None:
@@ -174,17 +180,15 @@ class CoresGemm(Gemm):
         return "fp32"
 
     def menus(self, sizes: Shapes, chip: Chip) -> Sequence[tuple[NDArray[np.bool_], Menu]]:
-        """Of a batch the few large tiles that libraries have, and k whole; of one product every tile."""
-        assert chip.cores
+        """Of a batch few tiles, of one product every tile."""
         several = sizes.batch > 1
-        large = BATCHED.get(chip.cores.generation, FROM_64)
-        return [(~several, every_kernel(chip)), (several, Menu(large, WHOLE))]
+        return [(~several, every_kernel(chip)), (several, batch_menu(chip))]
 
     @property
     def caveats(self) -> tuple[str, ...]:
         """What is carried over."""
         return (
-            "efficiency and energy are fitted to linear layers in fp32; other constants are those of bf16 products",
+            "issue slots and energy are fitted to linear layers in fp32; other constants are those of bf16 products",
         )
 
 

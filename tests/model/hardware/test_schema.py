@@ -423,6 +423,7 @@ def test_facts_can_stand_at_these_paths_and_at_no_others():
             "resident_warps.*",
             "warp_threads.*",
             "warp_schedulers.*",
+            "dispatch_units.*",
             "special_function_units.*",
             "dies",
             "clocks.base",

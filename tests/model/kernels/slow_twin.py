@@ -2,9 +2,12 @@
 
 import math
 
+TILES = ((256, 128), (128, 256), (128, 128), (128, 64), (64, 128), (64, 64), (32, 64), (64, 32), (16, 64), (64, 16))
 
-def slow_latency_s(m, n, k, batch, chip, c, element_bytes, copies):
-    """As rooflint.kernels.gemm.latency_s of one shape. [s]"""
+
+def slow_latency_s(m, n, k, batch, chip, c, element_bytes, copies, tiles=TILES, splits=()):
+    """As rooflint.kernels.gemm.latency_s of one shape, by every tile and split unless some are given. [s]"""
+    splits = splits or ((1, 4, 16) if chip.asynchronous else (1, 2, 3, 4, 6, 8, 16, 32))
     clock_s = 1 / chip.clock_hz
     dram = c.dram_efficiency * chip.bandwidth_bytes_per_s
     slices, sms = c.l2_ratio * dram, c.l2_bytes * chip.sms * chip.clock_hz
@@ -15,19 +18,8 @@ def slow_latency_s(m, n, k, batch, chip, c, element_bytes, copies):
     memory = element_bytes * batch * (n * k + m * k + m * n) * (miss / dram + (1 - miss) / l2)
     joules_per_op = c.energy_pj * 1e-12 * (512 / chip.macs_per_clock) ** c.energy_exponent
     best = math.inf
-    for a, b in (
-        (256, 128),
-        (128, 256),
-        (128, 128),
-        (128, 64),
-        (64, 128),
-        (64, 64),
-        (32, 64),
-        (64, 32),
-        (16, 64),
-        (64, 16),
-    ):
-        for split in (1, 4, 16) if chip.asynchronous else (1, 2, 3, 4, 6, 8, 16, 32):
+    for a, b in tiles:
+        for split in splits:
             tiles_per_sm = batch * math.ceil(m / a) * math.ceil(n / b) * split / chip.sms
             arithmetic = a * b / (chip.macs_per_clock * c.matrix_efficiency)
             store = a * b * element_bytes / (c.store_bytes * width)
@@ -44,7 +36,11 @@ def slow_latency_s(m, n, k, batch, chip, c, element_bytes, copies):
             clocks = math.hypot(main, waves * store) if chip.asynchronous else main + waves * store
             # CUDA cores issue what lies beyond the edge of the result as well
             rows, columns = (math.ceil(m / a) * a, math.ceil(n / b) * b) if chip.cores else (m, n)
-            compute = max(clocks * clock_s, 2 * batch * rows * columns * k * joules_per_op / chip.tdp_w)
+            power = 2 * batch * rows * columns * k * joules_per_op / chip.tdp_w
+            # which never makes their clock less than the base clock
+            if chip.cores and chip.cores.base_hz:
+                power = min(power, clocks / chip.cores.base_hz)
+            compute = max(clocks * clock_s, power)
             seconds = (compute**c.overlap + memory**c.overlap) ** (1 / c.overlap)
             if split > 1:
                 seconds += (

@@ -6,11 +6,9 @@ from .slow_twin import slow_latency_s
 
 
 def slow_cores(chip, products, cores):
-    """(efficiency, pJ of an op) of CUDA cores: lanes, or slots of the schedulers; nanometres of the process."""
+    """(efficiency, pJ of an op) of CUDA cores: lanes, or slots of the schedulers; the root of the process."""
     instructions = chip.macs_per_clock / 32 * (1 + cores.other_instructions)
-    return min(cores.fma_efficiency, chip.cores.schedulers / instructions), cores.energy_pj_per_nm * (
-        chip.cores.node_m / 1e-9
-    )
+    return min(1, chip.cores.issued / instructions), cores.energy_pj * math.sqrt(chip.cores.node_m / 10e-9)
 
 
 def slow_launch_s(chip, c):
@@ -35,14 +33,15 @@ def slow_fused_s(batch, channels_in, channels_out, height, width, chip, c, eleme
     inputs = batch * channels_in * (height + 2) * (width + 2)
     moved = element_bytes * (inputs + 9 * channels_in * channels_out + batch * channels_out * height * width)
     memory = moved / (c.dram_efficiency * chip.bandwidth_bytes_per_s)
+    power = min(power, compute * chip.clock_hz / (chip.cores.base_hz or 1e-9))
     together = (max(compute, power) ** c.overlap + memory**c.overlap) ** (1 / c.overlap)
     return together + 2 * slow_launch_s(chip, c)
 
 
-def slow_transformed_s(batch, channels_in, channels_out, height, width, chip, c, streams, cores, element_bytes):
-    """F(4 × 4, 3 × 3) in four kernels. [s]"""
+def slow_transformed_s(batch, channels_in, channels_out, height, width, chip, c, streams, cores, element_bytes, sides):
+    """F(4 × 4, 3 × 3) in four kernels, the products by tiles of these sides. [s]"""
     tiles = batch * math.ceil(height / 4) * math.ceil(width / 4)
-    product = slow_latency_s(tiles, channels_out, channels_in, 36, chip, c, element_bytes, 1.0)
+    product = slow_latency_s(tiles, channels_out, channels_in, 36, chip, c, element_bytes, 1.0, sides, (1,))
     pixels = batch * height * width
     moved = (
         (pixels + 36 * tiles) * channels_in

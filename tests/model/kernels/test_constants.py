@@ -45,7 +45,7 @@ def test_shares_are_shares():
     assert 0 <= constants.prefill.sync_block <= 1
     assert 0 < constants.quantised.energy_share < 1
     assert 0 < constants.quantised.int8_energy_share < 1
-    assert 0 < constants.cores.fma_efficiency < 1
+    assert 0 < constants.cores.transform_efficiency < 1
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -92,7 +92,7 @@ def test_constants_that_have_not_seen_a_family_are_those_of_its_folds():
     unseen = SHIPPED.without("ada")
     assert unseen.products.start_clocks == SHIPPED.specs("products")["start_clocks"].folds["ada"]
     assert unseen.decode.block_clocks == SHIPPED.specs("decode")["block_clocks"].folds["ada"]
-    assert unseen.cores.fma_efficiency == SHIPPED.specs("cores")["fma_efficiency"].folds["ada"]
+    assert unseen.cores.energy_pj == SHIPPED.specs("cores")["energy_pj"].folds["ada"]
     assert unseen.prefill.sync_block == SHIPPED.constants.prefill.sync_block  # chosen, not fitted
 
 

@@ -23,7 +23,7 @@ from rooflint.kernels.convolution import (
     transform_bytes,
 )
 from rooflint.kernels.gemm import constants_on
-from rooflint.kernels.products import Gemm
+from rooflint.kernels.products import Gemm, batch_menu
 
 from .conftest import CHIPS, ON_CORES
 from .slow_winograd import slow_fused_s, slow_transformed_s
@@ -172,7 +172,7 @@ def test_they_are_what_the_slow_twins_say(sizes, chip):
     here, found = constants_on(chip, PRODUCTS, CORES), ways(sizes, chip)
     through_memory = replace(here, store_bytes=PRODUCTS.store_bytes)
     assert found["fused"] == pytest.approx(slow_fused_s(*sizes, chip, through_memory, 4), rel=1e-9)
-    slow = slow_transformed_s(*sizes, chip, here, STREAMS, CORES, 4)
+    slow = slow_transformed_s(*sizes, chip, here, STREAMS, CORES, 4, batch_menu(chip).tiles)
     assert found["transformed"] == pytest.approx(slow, rel=1e-9)
 
 

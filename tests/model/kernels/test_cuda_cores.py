@@ -38,8 +38,10 @@ def seconds(sizes, chip):
 def test_a_v100_multiplies_on_64_lanes_of_an_sm():
     chip = ON_CORES["nvidia/v100-pcie-32gb"]
     assert (chip.sms, chip.macs_per_clock, chip.clock_hz, chip.asynchronous) == (80, 64, 1.38e9, False)
-    assert chip.cores == Cores(schedulers=4, node_m=pytest.approx(12e-9), generation="volta")
-    assert {"units.cuda_core.issue_threads", "warp_schedulers.SM", "process"} < {fact.path for fact in chip.facts}
+    assert chip.cores == Cores(4, pytest.approx(12e-9), "volta", base_hz=1.23e9)
+    assert {"units.cuda_core.issue_threads", "warp_schedulers.SM", "process", "clocks.base"} < {
+        fact.path for fact in chip.facts
+    }
 
 
 def test_matrix_units_have_no_cores():
@@ -48,18 +50,37 @@ def test_matrix_units_have_no_cores():
 
 
 def test_where_32_lanes_share_a_scheduler_every_other_instruction_takes_the_place_of_a_multiply_add():
-    few = replace(CORES, fma_efficiency=0.95, other_instructions=0.25)
+    few = replace(CORES, other_instructions=0.25)
     hopper, volta = ON_CORES["nvidia/h100-sxm5-80gb"], ON_CORES["nvidia/v100-pcie-32gb"]
     # Hopper: 128 lanes are 4 multiply-adds of a warp a clock from 4 schedulers, of 5 instructions 4
     assert issued_share(hopper, hopper.cores, few) == pytest.approx(0.8)
     assert efficiency(hopper, hopper.cores, few) == pytest.approx(0.8)
     # Volta: 64 lanes are 2 from 4 schedulers
     assert issued_share(volta, volta.cores, few) == pytest.approx(1.6)
-    assert efficiency(volta, volta.cores, few) == 0.95
+    assert efficiency(volta, volta.cores, few) == 1
 
 
-def test_an_op_costs_as_many_picojoules_as_the_process_has_nanometres():
-    assert energy_pj(Cores(4, 7e-9), replace(CORES, energy_pj_per_nm=2.0)) == pytest.approx(14.0)
+def test_a_scheduler_with_two_dispatch_units_issues_two_instructions():
+    p100 = ON_CORES["nvidia/p100-pcie-16gb"]
+    # 64 lanes are 2 multiply-adds of a warp a clock, from 2 schedulers with 2 dispatch units each
+    assert p100.cores.issued == 4
+    assert {"dispatch_units.SM"} == {fact.path for fact in p100.facts} & {"dispatch_units.SM", "warp_schedulers.SM"}
+    assert issued_share(p100, p100.cores, replace(CORES, other_instructions=0.25)) == pytest.approx(1.6)
+
+
+def test_power_slows_no_kernel_below_the_base_clock():
+    # a P4 is rated 75 W, and 810 MHz of 1063
+    p4, sizes = ON_CORES["nvidia/p4"], (4096, 4096, 4096)
+    cold = seconds(sizes, replace(p4, tdp_w=1e6))
+    starved = seconds(sizes, replace(p4, tdp_w=1.0))
+    assert starved / cold == pytest.approx(1063 / 810, rel=0.02)
+    unknown = replace(p4, cores=p4.cores._replace(base_hz=0.0))
+    assert seconds(sizes, replace(unknown, tdp_w=1.0)) > 10 * starved
+
+
+def test_the_energy_of_an_op_grows_with_the_root_of_the_size_of_the_process():
+    there = replace(CORES, energy_pj=20.0)
+    assert [energy_pj(Cores(4, size), there) for size in (10e-9, 2.5e-9)] == pytest.approx([20.0, 10.0])
 
 
 def test_only_fp32_was_measured_on_cuda_cores():
@@ -106,15 +127,15 @@ def test_a_larger_product_takes_no_less(sizes, which, more, chip):
 @pytest.mark.slow
 @given(SHAPE, ANY_CHIP, st.floats(1.0, 4.0))
 @pytest.mark.parametrize(
-    "resource", ["sms", "macs_per_clock", "clock_hz", "l2_bytes", "bandwidth_bytes_per_s", "tdp_w", "schedulers"]
+    "resource", ["sms", "macs_per_clock", "clock_hz", "l2_bytes", "bandwidth_bytes_per_s", "tdp_w", "issued"]
 )
 def test_more_of_a_resource_takes_no_longer(resource, sizes, chip, factor):
     assert seconds(sizes, with_more(chip, resource, factor)) <= seconds(sizes, chip) * (1 + ROUNDING)
 
 
 def with_more(chip: Chip, resource: str, factor: float) -> Chip:
-    if resource == "schedulers":
-        return replace(chip, cores=chip.cores._replace(schedulers=chip.cores.schedulers * factor))
+    if resource == "issued":
+        return replace(chip, cores=chip.cores._replace(issued=chip.cores.issued * factor))
     return replace(chip, **{resource: getattr(chip, resource) * factor})
 
 

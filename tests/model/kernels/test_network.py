@@ -324,7 +324,7 @@ def test_a_gpu_that_lacks_a_fact_names_it():
 def test_fp32_runs_on_cuda_cores():
     found = prediction("nvidia/t4", compute="fp32")
     assert found.fidelity == "silicon"
-    assert found.times.chip.cores.schedulers == 4
+    assert found.times.chip.cores.issued == 4
 
 
 @pytest.mark.slow

@@ -128,9 +128,9 @@ GOLDEN = Path(__file__).parents[3] / "golden"
 
 @pytest.fixture
 def slow_specs(tmp_path):
-    """A specs root whose lanes attain less than the shipped ones."""
+    """A specs root whose ops take more energy than those of the shipped ones."""
     text = (PACKAGED / CORES_FILE).read_text(encoding="utf-8")
-    changed = with_value(text, ("constants", "fma_efficiency", "value", 0), "0.5")
+    changed = with_value(text, ("constants", "energy_pj", "value", 0), "30")
     (tmp_path / CORES_FILE).write_text(changed, encoding="utf-8")
     return tmp_path
 
@@ -145,7 +145,7 @@ def run_cores(*arguments):
 def test_the_shipped_constants_of_cores_are_reproduced():
     result = run_cores("--check", "-f", "csv")
     assert result.exit_code == 0, result.output
-    assert "4 of 4 constants are reproduced within 2%" in result.output
+    assert "3 of 3 constants are reproduced within 2%" in result.output
     assert "volta,neusight-v100-linear,78," in result.output
 
 
@@ -153,18 +153,18 @@ def test_a_check_of_cores_names_the_constant_that_changes_and_writes_nothing(slo
     before = (slow_specs / CORES_FILE).read_text(encoding="utf-8")
     result = run_cores("--check", "--specs", str(slow_specs))
     assert result.exit_code == 1
-    assert "cores.fma_efficiency: the fit is +75" in result.output
+    assert "cores.energy_pj: the fit is -37" in result.output
     assert (slow_specs / CORES_FILE).read_text(encoding="utf-8") == before
 
 
 def test_without_a_check_the_file_of_cores_is_written(slow_specs):
     result = run_cores("--specs", str(slow_specs))
     assert result.exit_code == 0, result.output
-    assert f"wrote 4 constants to {slow_specs / CORES_FILE}" in result.output.replace("\n", "")
-    found, shipped = (read(root / CORES_FILE).spec.constants["fma_efficiency"] for root in (slow_specs, PACKAGED))
+    assert f"wrote 3 constants to {slow_specs / CORES_FILE}" in result.output.replace("\n", "")
+    found, shipped = (read(root / CORES_FILE).spec.constants["energy_pj"] for root in (slow_specs, PACKAGED))
     assert found.folds.keys() == shipped.folds.keys()
-    assert constants_file(Registry([slow_specs, PACKAGED])).constants.cores.fma_efficiency == pytest.approx(
-        SHIPPED.constants.cores.fma_efficiency, rel=0.02
+    assert constants_file(Registry([slow_specs, PACKAGED])).constants.cores.energy_pj == pytest.approx(
+        SHIPPED.constants.cores.energy_pj, rel=0.02
     )
 
 

@@ -21,7 +21,8 @@ from rooflint.hardware.schema import SYSTEM_READERS, FactKind, RawFact, kind_of
 #: Facts that are figures themselves, by the first part of their path.
 _FIGURES = {
     *("tdp", "powers", "parts", "clocks", "caches", "launch_overhead", "full_die", "dies", "process"),
-    *("resident_warps", "warp_threads", "warp_schedulers", "special_function_units"),
+    *("resident_warps", "warp_threads", "warp_schedulers", "dispatch_units"),
+    "special_function_units",
     *("devices", "axes", "switches", "nics"),
 }
 
