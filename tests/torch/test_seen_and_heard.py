@@ -17,11 +17,12 @@ equal; where the two count differently, the reason stands here and the number in
 DLRM-v2 is in neither library.
 """
 
+import json
 import re
 import warnings
 from collections import defaultdict
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 import pytest
 
@@ -34,7 +35,8 @@ transformers = pytest.importorskip("transformers")
 from tests.torch.conftest import captures  # noqa: E402
 
 from rooflint.workloads.capture.trace import Example, capture  # noqa: E402
-from rooflint.workloads.huggingface import transformer_of  # noqa: E402
+from rooflint.workloads.huggingface import Config, transformer_of  # noqa: E402
+from rooflint.workloads.huggingface_networks import ARCHITECTURES  # noqa: E402
 from rooflint.workloads.networks import find_network  # noqa: E402
 
 BATCH, NEW, DEPTH = 2, 6, 2
@@ -173,7 +175,36 @@ def sdxl():
     return ours, ours.table(BATCH), built(lambda: diffusers.UNet2DConditionModel(**sizes)), call, given
 
 
-MADE = {one.__name__: one for one in (clip, llava, sam, wav2vec2, dit, sdxl)}
+def stable_diffusion(more, **ours):
+    """Of versions 1 and 2: the last of four levels does not attend, and nothing is told but time and text."""
+    diffusers = pytest.importorskip("diffusers")
+    attends = ("CrossAttnDownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D", "DownBlock2D")
+    sizes = {
+        "sample_size": 16, "block_out_channels": (32, 64, 96, 96), "layers_per_block": 2, "cross_attention_dim": 48,
+        "down_block_types": attends, "norm_num_groups": 8,
+        "up_block_types": tuple(one.replace("Down", "Up") for one in reversed(attends)),
+    } | more  # fmt: skip
+    told = {"vector": 0, "sizes": 0, "frequencies": 0, "text": 48, "text_tokens": 7}
+    levels = {"multipliers": (1, 2, 3, 3), "depths": (1, 1, 1), "lowest": 1, "middle": 1}
+    net = replace(find_network("sdxl-unet").configuration, channels=32, side=16, **levels, **told, **ours)
+    saved = json.loads(diffusers.UNet2DConditionModel(**sizes).to_json_string())
+    read = ARCHITECTURES["UNet2DConditionModel"](Config(net.name, saved))
+    assert replace(read, text_tokens=7) == net
+    given = (numbers(4, 16, 16), numbers(), numbers(7, 48))
+    call = lambda net, latent, step, text: net(latent, step, text).sample  # noqa: E731
+    return net, net.table(BATCH), built(lambda: diffusers.UNet2DConditionModel(**sizes)), call, given
+
+
+def sd1():
+    return stable_diffusion({"attention_head_dim": 4}, head_size=0, heads=4, linear=False)
+
+
+def sd2():
+    more = {"attention_head_dim": (2, 4, 6, 6), "use_linear_projection": True}
+    return stable_diffusion(more, head_size=16)
+
+
+MADE = {one.__name__: one for one in (clip, llava, sam, wav2vec2, dit, sdxl, sd1, sd2)}
 
 # ---- captured names, and the rows of ours that they belong to; the first that fits counts
 
@@ -260,11 +291,11 @@ def of_dit(name):
     ], name)  # fmt: skip
 
 
-def of_sdxl(name):
+def of_unet(name, top=2):
     where = re.search(r"(down|mid|up)_blocks?\.((\d)\.)?((resnets|attentions)\.(\d))?", name)
     if where is None:
         return first(AROUND, name)
-    level = {"down": f"down{where[3]}_", "mid": "middle_", "up": f"up{2 - int(where[3] or 0)}_"}[where[1]]
+    level = {"down": f"down{where[3]}_", "mid": "middle_", "up": f"up{top - int(where[3] or 0)}_"}[where[1]]
     joined = re.search(r"\.cat(?:@(\d))?$", name)
     place = f"{int(joined[1] or 1) - 1}_" if joined else f"{where[6]}_" if where[6] else ""
     rows = {"resnets": OF_BLOCK, "attentions": OF_TRANSFORMER, None: OF_LEVEL}[where[5]]
@@ -294,7 +325,8 @@ OF_TRANSFORMER = [
     (r"net\.0\.(gelu|mul)$", "activation"), (r"net\.2$", "down"), (r"blocks\.\d\.add@3$", "feed_forward_add"),
     (r"proj_out$", "out"), (r"attentions\.\d\.add$", "out_add"),
 ]  # fmt: skip
-PATTERNS = {"clip": of_clip, "llava": of_llava, "sam": of_sam, "wav2vec2": of_wav2vec2, "dit": of_dit, "sdxl": of_sdxl}
+PATTERNS = {"clip": of_clip, "llava": of_llava, "sam": of_sam, "wav2vec2": of_wav2vec2, "dit": of_dit, "sdxl": of_unet,
+            "sd1": partial(of_unet, top=3), "sd2": partial(of_unet, top=3)}  # fmt: skip
 CAPTURED = captures(PATTERNS, quick=("wav2vec2",))
 
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import NamedTuple, Self
 
 from rooflint.base.facts import Fact
 from rooflint.coefficients.library import LaunchOverheads
@@ -43,6 +44,15 @@ class Cores(NamedTuple):
     """The clock that its maker promises under load, 0 where no document says it. [Hz]"""
 
 
+COUNTED_ON = 20.0 / 25.0
+"""Share of the bandwidth of NVLink that NCCL counts on, of Ampere and where it says nothing.
+
+Rates of a link in NCCL, src/graph/topo.h at 069a3d4, ncclTopoNVLinkBw, over those of data sheets. [1]
+"""
+COUNTED: Mapping[str, float] = MappingProxyType({"hopper": 20.6 / 25.0, "blackwell": 40.1 / 50.0})
+"""By generation, where it is another. [1]"""
+
+
 class Link(NamedTuple):
     """What the time of a collective depends on: how a device is joined to the others that take part."""
 
@@ -52,6 +62,14 @@ class Link(NamedTuple):
     """Of each step, beside that of links within a box, which is a constant of all GPUs. [s]"""
     reduces: bool = False
     """Whether switches add up what devices send."""
+    counted: float = COUNTED_ON
+    """Share of the bandwidth that NCCL counts on. [1]"""
+
+    @classmethod
+    def of(cls, hardware: Hardware, bandwidth_bytes_per_s: float, *, switched: bool = True) -> Self:
+        """Links of a device at a bandwidth, behind switches or not."""
+        counted = COUNTED.get(generation_of(hardware.architecture or ""), COUNTED_ON)
+        return cls(bandwidth_bytes_per_s, reduces=switched and hardware.architecture in IN_SWITCH, counted=counted)
 
 
 @dataclass(frozen=True)
@@ -143,7 +161,7 @@ def generation_of(architecture: str) -> str:
 def device_link(hardware: Hardware) -> Link | None:
     """The fastest links of a device in one direction; None where its spec has none."""
     one_way = [link.derivation(1).result for link in hardware.links.values()]
-    return Link(max(one_way), reduces=hardware.architecture in IN_SWITCH) if one_way else None
+    return Link.of(hardware, max(one_way)) if one_way else None
 
 
 def _of_cores(hardware: Hardware, unit: ComputeUnit, precision: str) -> dict[str, str]:

@@ -4,7 +4,9 @@
 
 Each algorithm sends so many bytes from a device, in so many steps that wait for each other:
 
-    launch + steps · latency + wire + 2 · √(chunk · wire),    wire = bytes sent / (e · bandwidth)
+    launch + steps · latency + wire + 2 · √(chunk · wire),    wire = bytes sent / (e · rate)
+
+The rate is what NCCL counts on, a share of the bandwidth of a data sheet that depends on the generation.
 
 The root is what a pipeline loses to its chunks where they have the best size: with k chunks it takes k times the
 latency of a chunk, and one chunk more than the message, which together are least at twice the root.
@@ -83,7 +85,7 @@ class Exchange(NamedTuple):
 
     def wire_s(self, link: Link, own: Collectives) -> Numbers:
         """To send. [s]"""
-        return self.sent_bytes / (own.link_efficiency * link.bandwidth_bytes_per_s)
+        return self.sent_bytes / (own.link_efficiency * link.counted * link.bandwidth_bytes_per_s)
 
     def pipeline_s(self, link: Link, own: Collectives) -> Numbers:
         """What is lost to chunks. [s]"""

@@ -247,7 +247,7 @@ class Collectives:
     """Of collectives over the links of a box."""
 
     link_efficiency: float
-    """Share of the bandwidth of links that SMs attain. [1]"""
+    """Share of the rate that NCCL counts on of a link that SMs attain. [1]"""
     chunk_us: float
     """Latency of a chunk in a pipeline. [us]"""
     step_us: float

@@ -17,7 +17,7 @@ from rooflint.hardware.device import Hardware
 from rooflint.hardware.names import systems_of
 from rooflint.hardware.registry import Registry
 from rooflint.hardware.system import System
-from rooflint.kernels.chip import IN_SWITCH, Link
+from rooflint.kernels.chip import Link
 from rooflint.kernels.collectives import Messages, bound_s, ring_bytes, seconds
 from rooflint.prediction.predict import Prediction, Setting, predict
 from rooflint.workloads.configuration import Transformer
@@ -75,14 +75,16 @@ class Place:
     def link(self, members: int) -> Link:
         """From one device to the others of a collective."""
         assert self.system
-        reduces = self.system.joined.topology == "switch" and self.hardware.architecture in IN_SWITCH
-        return Link(self.system.among(members), reduces=reduces)
+        switched = self.system.joined.topology == "switch"
+        return Link.of(self.hardware, self.system.among(members), switched=switched)
 
     @property
     def next_stage(self) -> Link:
         """From a stage to the next one, the slowest of all."""
         assert self.system
-        return Link(self.system.outside()) if self.boxes > 1 else Link(self.system.among(2))
+        if self.boxes > 1:
+            return Link(self.system.outside())
+        return Link.of(self.hardware, self.system.among(2), switched=False)
 
 
 def place(hardware: Hardware, how: Parallelism, registry: Registry, system: System | None = None) -> Place:

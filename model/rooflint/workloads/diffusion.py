@@ -1,4 +1,4 @@
-"""Diffusion: one step of denoising, by a transformer on patches (DiT) or by a U-Net with attention (SDXL).
+"""Diffusion: one step of denoising, by a transformer on patches (DiT) or by a U-Net with attention (Stable Diffusion).
 
     DiffusionTransformer(…).table(batch=8)               # 8 latents, a time step and a class of each
     UNet(…).table(batch=2)                               # two latents and their texts: one image under guidance
@@ -6,6 +6,7 @@
 A picture takes as many steps as its sampler has, each of them this table.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -139,7 +140,10 @@ class DiffusionTransformer(Architecture):
 
 @dataclass(frozen=True)
 class UNet(Architecture):
-    """A U-Net whose lower levels attend to themselves and to a text. Podell et al., SDXL, 2023. arXiv:2307.01952"""
+    """A U-Net of which some levels attend to themselves and to a text.
+
+    Rombach et al., 2022. arXiv:2112.10752. Podell et al., SDXL, 2023. arXiv:2307.01952
+    """
 
     channels: int
     """Of the first level."""
@@ -148,8 +152,7 @@ class UNet(Architecture):
     blocks: int
     """Of a level on its way down; it has one more on its way up."""
     depths: tuple[int, ...]
-    """Transformer blocks behind each of these, in the last levels; the middle has as many as the last one."""
-    head_size: int
+    """Transformer blocks behind each of these, in the levels that attend; those above them do not."""
     latent: int
     """Channels of the latent."""
     side: int
@@ -157,19 +160,33 @@ class UNet(Architecture):
     text: int
     """Width of a token of the text."""
     text_tokens: int
-    vector: int
-    """Width of what describes the image as a whole: its pooled text, and sines and cosines of sizes."""
-    sizes: int
+    head_size: int = 0
+    """Of all levels, unless they have as many heads."""
+    heads: int = 0
+    """Of each level, where their sizes differ."""
+    lowest: int = 0
+    """Levels below those that attend."""
+    middle: int = 0
+    """Transformer blocks of the middle; as many as the last of those levels has if 0."""
+    linear: bool = True
+    """Whether products are around transformer blocks, and not convolutions of 1 × 1."""
+    vector: int = 0
+    """Width of what describes the image as a whole: its pooled text, and sines and cosines of sizes; none if 0."""
+    sizes: int = 0
     """Numbers of which it has sines and cosines."""
-    frequencies: int
+    frequencies: int = 0
     """Width of the sines and cosines of each."""
 
     def fits(self) -> Iterator[tuple[bool, str]]:
         """Levels that halve, and heads that go into those with attention."""
-        yield 0 < len(self.depths) <= len(self.multipliers), "no more depths than multipliers, and one at least"
-        yield self.side % 2 ** (len(self.multipliers) - 1) == 0, "a side that each level can halve"
-        widths = [self.channels * times for times in self.multipliers[-len(self.depths) :]]
-        yield all(width % self.head_size == 0 for width in widths), "a head_size that divides channels with attention"
+        count = len(self.multipliers)
+        yield 0 < len(self.depths) <= count - self.lowest, "no more depths than multipliers, and one at least"
+        yield self.side % 2 ** (count - 1) == 0, "a side that each level can halve"
+        yield (self.head_size > 0) != (self.heads > 0), "a head_size or heads, and not both"
+        by, name = (self.head_size, "a head_size that divides") if self.head_size else (self.heads, "heads that divide")
+        attending = [*filter(self.depth, range(count)), count - 1]
+        divided = by > 0 and all(self.channels * self.multipliers[level] % by == 0 for level in attending)
+        yield divided, f"{name} channels with attention"
         yield self.vector >= self.sizes * self.frequencies, "a vector with room for all sizes"
 
     def table(self, batch: int = 1, new: int | None = None, past: int = 0) -> Workload:
@@ -189,9 +206,19 @@ class UNet(Architecture):
         """Width of what time and image say to each block."""
         return 4 * self.channels
 
-    def _depth(self, level: int) -> int:
-        place = level - (len(self.multipliers) - len(self.depths))
-        return self.depths[place] if place >= 0 else 0
+    def depth(self, level: int) -> int:
+        """Transformer blocks behind each block of a level."""
+        place = level - (len(self.multipliers) - self.lowest - len(self.depths))
+        return self.depths[place] if 0 <= place < len(self.depths) else 0
+
+    @property
+    def middle_depth(self) -> int:
+        """Transformer blocks of the middle."""
+        return self.middle or self.depths[-1]
+
+    def size_of_head(self, width: int) -> int:
+        """In a level of so many channels."""
+        return self.head_size or width // self.heads
 
     def _rows(self, batch: int) -> Layers:
         layers, width, side = Layers(), self.channels, self.side
@@ -201,7 +228,7 @@ class UNet(Architecture):
         for level, times in enumerate(self.multipliers):
             for place in range(self.blocks):
                 layers.prefix = f"down{level}_{place}_"
-                last = at.block(last, width, times * self.channels, side, self._depth(level))
+                last = at.block(last, width, times * self.channels, side, self.depth(level))
                 width = times * self.channels
                 kept.append((last, width))
             if level < top:
@@ -209,7 +236,7 @@ class UNet(Architecture):
                 last, side = at.conv("halved", last, width, width, side // 2, stride=2), side // 2
                 kept.append((last, width))
         layers.prefix = "middle_0_"
-        last = at.block(last, width, width, side, self.depths[-1])
+        last = at.block(last, width, width, side, self.middle_depth)
         layers.prefix = "middle_1_"
         last = at.block(last, width, width, side, 0)
         for level, times in reversed([*enumerate(self.multipliers)]):
@@ -218,7 +245,7 @@ class UNet(Architecture):
                 beside, more = kept.pop()
                 count = batch * side**2 * (width + more)
                 last = layers.add("joined", "cat", [last, beside], (count, 0, count))
-                last = at.block(last, width + more, times * self.channels, side, self._depth(level))
+                last = at.block(last, width + more, times * self.channels, side, self.depth(level))
                 width = times * self.channels
             if level:
                 layers.prefix, side = f"up{level}_", 2 * side
@@ -235,6 +262,8 @@ class UNet(Architecture):
         time = self.said
         waves = _waves(layers, "time_waves", batch, self.channels)
         when = _two_products(layers, "time", waves, batch, (self.channels, time, time))
+        if not self.vector:
+            return when
         waves = _waves(layers, "size_waves", batch * self.sizes, self.frequencies)
         count = batch * self.vector
         vector = layers.add("vector", "cat", [INPUT, waves], (count, 0, count))
@@ -279,7 +308,7 @@ class _At:
         """Blocks that attend to the image and to the text, between two products."""
         layers, rows = self.layers, self.batch * tokens
         normed = layers.norm("in_norm", "group_norm", read, rows=rows, width=width)
-        last = layers.linear("in", normed, rows=rows, n=width, k=width, bias=width)
+        last = self.around("in", normed, width, tokens)
         for name, keys in (("self", tokens), ("text", self.net.text_tokens)):
             normed = layers.norm(f"{name}_norm", "layer_norm", last, rows=rows, width=width, layers=depth)
             last = self.attended(name, normed, last, width, tokens, keys, depth)
@@ -291,12 +320,19 @@ class _At:
         active = layers.add("activation", "glu", [up], (2 * count, 0, count), depth, other_ops=ops)
         down = layers.linear("down", active, rows=rows, n=width, k=inner, layers=depth, bias=width)
         last = layers.each("feed_forward_add", "add", [last, down], rows * width, 1, depth)
-        out = layers.linear("out", last, rows=rows, n=width, k=width, bias=width)
+        out = self.around("out", last, width, tokens)
         return layers.each("out_add", "add", [read, out], rows * width, 1)
+
+    def around(self, name: str, read: int, width: int, tokens: int) -> int:
+        """A product before or behind transformer blocks, or a convolution of 1 × 1."""
+        if not self.net.linear:
+            return self.conv(name, read, width, width, math.isqrt(tokens), kernel=1)
+        return self.layers.linear(name, read, rows=self.batch * tokens, n=width, k=width, bias=width)
 
     def attended(self, name: str, read: int, beside: int, width: int, tokens: int, keys: int, depth: int) -> int:
         """Attention to the image itself, or to the text, whose keys and values are made anew."""
         layers, rows, net = self.layers, self.batch * tokens, self.net
+        size = net.size_of_head(width)
         if name == "self":
             reads = [layers.linear("qkv", read, rows=rows, n=3 * width, k=width, layers=depth)]
         else:
@@ -304,8 +340,8 @@ class _At:
             told = layers.linear("text_kv", INPUT, rows=self.batch * keys, n=2 * width, k=net.text, layers=depth)
             reads = [asked, told]
         attended = layers.attention(
-            f"{name}_attention", reads, heads=self.batch * width // net.head_size, queries=tokens, keys=keys,
-            size=net.head_size, layers=depth,
+            f"{name}_attention", reads, heads=self.batch * width // size, queries=tokens, keys=keys, size=size,
+            layers=depth,
         )  # fmt: skip
         out = layers.linear(f"{name}_out", attended, rows=rows, n=width, k=width, layers=depth, bias=width)
         return layers.each(f"{name}_add", "add", [beside, out], rows * width, 1, depth)

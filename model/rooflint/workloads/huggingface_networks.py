@@ -8,6 +8,7 @@ Neither torch nor a library is needed. A key that asks for something else than w
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -226,61 +227,64 @@ def _dit(config: Config) -> DiffusionTransformer:
 
 
 def _unet(config: Config) -> UNet:
-    """Of SDXL's kind: the last levels attend, in heads of one size, and it is told sizes and a pooled text."""
+    """Of Stable Diffusion 1 and 2, and SDXL, which is told sizes and a pooled text, too."""
+    told = config.get("addition_embed_type") is not None
     config.fixed(
-        addition_embed_type="text_time", use_linear_projection=True, act_fn="silu", only_cross_attention=False,
-        dual_cross_attention=False, class_embed_type=None, encoder_hid_dim=None, time_cond_proj_dim=None,
-        resnet_time_scale_shift="default",
+        addition_embed_type="text_time" if told else None, act_fn="silu", only_cross_attention=False,
+        dual_cross_attention=False, class_embed_type=None, num_class_embeds=None, encoder_hid_dim=None,
+        time_cond_proj_dim=None, resnet_time_scale_shift="default", mid_block_type="UNetMidBlock2DCrossAttn",
     )  # fmt: skip
     widths, latent = config.sizes("block_out_channels"), config.size("in_channels")
     config.fixed(out_channels=latent)
-    attending = _attending(config, len(widths))
+    attends = _attends(config, len(widths))
     heads = _each(config, "num_attention_heads" if config.get("num_attention_heads") else "attention_head_dim", widths)
     depths = _each(config, "transformer_layers_per_block", widths)
-    sizes = {width / count for width, count in zip(widths[-attending:], heads[-attending:], strict=True)}
-    if len(sizes) > 1 or any(width % widths[0] for width in widths):
-        raise WorkloadError(
-            f"{config.name}: block_out_channels: want multiples of the first, in heads of one size, found {[*widths]}"
-        )
+    levels = [*zip(widths, heads, attends, strict=True)]
+    sizes = {width / count for width, count, attending in levels if attending} | {widths[-1] / heads[-1]}
+    if (len(sizes) > 1 and len({*heads}) > 1) or any(width % widths[0] for width in widths):
+        wanted = "want multiples of the first, in heads of one size or as many of each"
+        raise WorkloadError(f"{config.name}: block_out_channels: {wanted}, found {[*widths]}")
     return UNet(
         config.name,
         channels=widths[0],
         multipliers=tuple(width // widths[0] for width in widths),
         blocks=config.size("layers_per_block"),
-        depths=depths[-attending:],
-        head_size=int(sizes.pop()),
+        depths=tuple(depth for attending, depth in zip(attends, depths, strict=True) if attending),
+        lowest=attends[::-1].index(True),
+        head_size=int(min(sizes)) if len(sizes) == 1 else 0,
+        heads=heads[0] if len(sizes) > 1 else 0,
+        middle=0 if attends[-1] else depths[-1],
+        linear=bool(config.get("use_linear_projection", False)),
         latent=latent,
         side=config.size("sample_size"),
         text=config.size("cross_attention_dim"),
         text_tokens=TEXT_TOKENS,
-        vector=config.size("projection_class_embeddings_input_dim"),
-        sizes=SIZES,
-        frequencies=config.size("addition_time_embed_dim"),
+        vector=config.size("projection_class_embeddings_input_dim") if told else 0,
+        sizes=SIZES if told else 0,
+        frequencies=config.size("addition_time_embed_dim") if told else 0,
     )
 
 
 def _each(config: Config, key: str, widths: tuple[int, ...]) -> tuple[int, ...]:
-    """A size for each level, or one for all."""
-    if isinstance(config.get(key), int):
-        return (config.size(key),) * len(widths)
+    """A size for each level, or one for all, which is one where the key is missing."""
+    if isinstance(config.get(key, 1), int):
+        return (config.size(key, otherwise=1),) * len(widths)
     found = config.sizes(key)
     if len(found) != len(widths):
         raise WorkloadError(f"{config.name}: {key}: want {len(widths)} sizes, one a level, found {len(found)}")
     return found
 
 
-def _attending(config: Config, levels: int) -> int:
-    """How many levels attend: the last ones, on the way down and the first ones on the way up."""
+def _attends(config: Config, levels: int) -> list[bool]:
+    """Whether each level attends, on the way down and on the way up."""
     down = config.get("down_block_types")
-    count = down.count("CrossAttnDownBlock2D") if isinstance(down, list) else 0
-    kinds = ["", "CrossAttn"]
-    wanted = [f"{kinds[level >= levels - count]}DownBlock2D" for level in range(levels)]
-    if not count or down != wanted:
-        raise WorkloadError(
-            f"{config.name}: down_block_types: want {levels} levels of which the last attend, found {down}"
-        )
-    config.fixed(up_block_types=[one.replace("Down", "Up") for one in reversed(wanted)])
-    return count
+    found = [one == "CrossAttnDownBlock2D" for one in down] if isinstance(down, list) else []
+    named = [f"{'CrossAttn' * attending}DownBlock2D" for attending in found]
+    if len(found) != levels or named != down or len([*groupby([False, *found, False])]) != 3:
+        wanted = f"want {levels} levels of DownBlock2D or CrossAttnDownBlock2D, which follow one another"
+        raise WorkloadError(f"{config.name}: down_block_types: {wanted}, found {down}")
+    config.fixed(up_block_types=[one.replace("Down", "Up") for one in reversed(named)])
+    return found
 
 
 ARCHITECTURES: Mapping[str, Callable[[Config], Architecture]] = MappingProxyType({

@@ -59,7 +59,25 @@ def test_the_lower_level_attends_to_itself_and_to_the_text():
     assert not [name for name in found if name.startswith(("down0", "up0")) and "attention" in name]
 
 
-@pytest.mark.parametrize("net", [PATCHES, LEVELS])
+PLAIN_END = replace(
+    LEVELS, multipliers=(1, 2, 2), depths=(1, 1), lowest=1, middle=1, head_size=0, heads=2, linear=False, vector=0,
+    sizes=0, frequencies=0,
+)  # fmt: skip
+
+
+def test_the_first_stable_diffusion_attends_in_all_levels_but_the_last():
+    found = rows(PLAIN_END.table(2))
+    attending = {name.partition("_")[0] for name in found if "attention" in name}
+    assert attending == {"down0", "down1", "middle", "up1", "up0"}
+    # as many heads in each level, of other sizes: 2 of 4 and 8 elements for each of 2 latents
+    assert found["down0_0_self_attention"][7:11] == (64, 64, 8, 4)
+    assert found["middle_0_self_attention"][7:11] == (4, 4, 16, 4)
+    # convolutions of 1 × 1 around its blocks, and nothing is told but time
+    assert found["down0_0_in"].kind == "conv2d" and found["down0_0_in"][7:10] == (128, 8, 8)
+    assert not [name for name in found if "vector" in name or name == "time_add"]
+
+
+@pytest.mark.parametrize("net", [PATCHES, LEVELS, PLAIN_END])
 def test_another_batch_is_the_same_as_one_made_for_it(net):
     assert net.table(2).at_batch(6) == net.table(6)
 
@@ -81,6 +99,9 @@ def test_shipped_ones_have_the_parameters_of_their_checkpoints(name, parameters)
         (PATCHES, {"heads": 3}, "patches: want heads that divide hidden"),
         (PATCHES, {"patch": 4}, "patches: want a patch that divides side"),
         (LEVELS, {"depths": (1, 1, 1)}, "levels: want no more depths than multipliers, and one at least"),
+        (LEVELS, {"depths": (1, 1), "lowest": 1}, "levels: want no more depths than multipliers, and one at least"),
+        (LEVELS, {"heads": 2}, "levels: want a head_size or heads, and not both"),
+        (LEVELS, {"head_size": 0, "heads": 3}, "levels: want heads that divide channels with attention"),
         (LEVELS, {"side": 7}, "levels: want a side that each level can halve"),
         (LEVELS, {"head_size": 5}, "levels: want a head_size that divides channels with attention"),
         (LEVELS, {"vector": 19}, "levels: want a vector with room for all sizes"),

@@ -60,6 +60,20 @@ DIT = {
     "sample_size": 32,
 }  # fmt: skip
 
+# unet/config.json of runwayml/stable-diffusion-v1-5 and of stabilityai/stable-diffusion-2-1
+SD1 = {
+    "_class_name": "UNet2DConditionModel", "act_fn": "silu", "attention_head_dim": 8,
+    "block_out_channels": [320, 640, 1280, 1280], "center_input_sample": False, "cross_attention_dim": 768,
+    "down_block_types": ["CrossAttnDownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D", "DownBlock2D"],
+    "downsample_padding": 1, "flip_sin_to_cos": True, "freq_shift": 0, "in_channels": 4, "layers_per_block": 2,
+    "mid_block_scale_factor": 1, "norm_eps": 1e-05, "norm_num_groups": 32, "out_channels": 4, "sample_size": 64,
+    "up_block_types": ["UpBlock2D", "CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "CrossAttnUpBlock2D"],
+}  # fmt: skip
+SD2 = SD1 | {
+    "attention_head_dim": [5, 10, 20, 20], "cross_attention_dim": 1024, "dual_cross_attention": False,
+    "sample_size": 96, "use_linear_projection": True, "only_cross_attention": False, "num_class_embeds": None,
+}  # fmt: skip
+
 BERT = {
     "model_type": "bert", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 256,
     "intermediate_size": 96, "max_position_embeddings": 128, "type_vocab_size": 2, "hidden_act": "gelu",
@@ -82,6 +96,17 @@ def test_a_configuration_computes_what_the_specs_do(tmp_path, name):
     shipped, read = network_named(name), network_of(written(tmp_path, SHIPPED[name]))
     assert read.configuration.parameters == shipped.configuration.parameters
     assert list(read.workload(2).rows()) == list(shipped.workload(2).rows())
+
+
+@pytest.mark.parametrize(
+    ("keys", "parameters", "heads"), [(SD1, 859_520_964, [8, 8, 8]), (SD2, 865_910_724, [5, 10, 20])]
+)
+def test_the_first_two_stable_diffusions_are_read(tmp_path, keys, parameters, heads):
+    net = network_of(written(tmp_path, keys))
+    assert net.configuration.parameters == parameters  # of their checkpoints
+    found = {op.name: op.groups for op in net.workload(1).rows()}
+    assert [found[f"down{level}_0_self_attention"] for level in range(3)] == heads
+    assert "middle_0_text_attention" in found and "down3_0_self_attention" not in found
 
 
 def test_every_known_type_has_a_configuration_here():
@@ -126,10 +151,11 @@ def changed(keys, part, **others):
         (WHISPER | {"encoder_attention_heads": 9999, "decoder_attention_heads": 9999}, "no more heads than"),
         (T5 | {"feed_forward_proj": "gated-mish"}, "feed_forward_proj: want one of silu, .*, found 'mish'"),
         (SDXL | {"addition_embed_type": "text"}, "addition_embed_type: want text_time, found text"),
-        (SDXL | {"down_block_types": ["DownBlock2D"] * 3}, "down_block_types: want 3 levels of which the last attend"),
+        (SDXL | {"down_block_types": ["DownBlock2D"] * 3}, "want 3 levels of DownBlock2D or CrossAttn"),
+        (SDXL | {"mid_block_type": "UNetMidBlock2D"}, "mid_block_type: want UNetMidBlock2DCrossAttn, found"),
         (SDXL | {"up_block_types": ["UpBlock2D"] * 3}, "up_block_types: want"),
         (SDXL | {"transformer_layers_per_block": [2, 10]}, "want 3 sizes, one a level, found 2"),
-        (SDXL | {"attention_head_dim": [5, 10, 10]}, "want multiples of the first, in heads of one size"),
+        (SDXL | {"attention_head_dim": [5, 10, 10]}, "in heads of one size or as many of each"),
         (DIT | {"norm_type": "ada_norm_single"}, "norm_type: want ada_norm_zero, found ada_norm_single"),
         (DIT | {"sample_size": 33}, "want a patch that divides side"),
     ],

@@ -248,11 +248,13 @@ def _diffusion_transformer(net: DiffusionTransformer, batch: int, _prompt: int |
 
 
 def _unet(net: UNet, batch: int, _prompt: int | None, _keys: KeysOf) -> Planned:
-    plain = len(net.multipliers) - len(net.depths)
     widths = tuple(net.channels * times for times in net.multipliers)
 
     def build(library: ModuleType) -> Any:
-        kinds = ("",) * plain + ("CrossAttn",) * len(net.depths)
+        depths = [*map(net.depth, range(len(widths)))]
+        kinds = ["CrossAttn" if depth else "" for depth in depths]
+        told = {"addition_embed_type": "text_time", "addition_time_embed_dim": net.frequencies,
+                "projection_class_embeddings_input_dim": net.vector}  # fmt: skip
         return library.UNet2DConditionModel(
             sample_size=net.side,
             in_channels=net.latent,
@@ -261,25 +263,26 @@ def _unet(net: UNet, batch: int, _prompt: int | None, _keys: KeysOf) -> Planned:
             layers_per_block=net.blocks,
             down_block_types=tuple(f"{kind}DownBlock2D" for kind in kinds),
             up_block_types=tuple(f"{kind}UpBlock2D" for kind in reversed(kinds)),
-            transformer_layers_per_block=(1,) * plain + net.depths,
-            attention_head_dim=tuple(width // net.head_size for width in widths),
+            transformer_layers_per_block=(*(depth or 1 for depth in depths[:-1]), net.middle_depth),
+            attention_head_dim=tuple(width // net.size_of_head(width) for width in widths),
             cross_attention_dim=net.text,
-            use_linear_projection=True,
-            addition_embed_type="text_time",
-            addition_time_embed_dim=net.frequencies,
-            projection_class_embeddings_input_dim=net.vector,
+            use_linear_projection=net.linear,
+            **(told if net.vector else {}),
         )
 
     def call(network: torch.nn.Module, *given: torch.Tensor) -> Any:
-        latent, step, text, pooled, sizes = given
-        return network(latent, step, text, added_cond_kwargs={"text_embeds": pooled, "time_ids": sizes}).sample
+        latent, step, text, *told = given
+        said = {"added_cond_kwargs": dict(zip(("text_embeds", "time_ids"), told, strict=True))} if told else {}
+        return network(latent, step, text, **said).sample
 
-    given = (
+    given = [
         torch.randn(batch, net.latent, net.side, net.side), torch.full((batch,), 500.0),
-        torch.randn(batch, net.text_tokens, net.text), torch.randn(batch, net.vector - net.sizes * net.frequencies),
-        torch.full((batch, net.sizes), 1024.0),
-    )  # fmt: skip
-    return "diffusers", build, call, given, "diffusion", None
+        torch.randn(batch, net.text_tokens, net.text),
+    ]  # fmt: skip
+    if net.vector:
+        pooled = torch.randn(batch, net.vector - net.sizes * net.frequencies)
+        given += [pooled, torch.full((batch, net.sizes), 1024.0)]
+    return "diffusers", build, call, tuple(given), "diffusion", None
 
 
 _PLANS: Mapping[type[Architecture], Callable[[Any, int, int | None, KeysOf], Planned]] = MappingProxyType({
