@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from rooflint.workloads.encoder_decoder import EncoderDecoder
 from rooflint.workloads.families import Family
 from rooflint.workloads.layers import Architecture
+from rooflint.workloads.multimodal import VisionLanguage
 from rooflint.workloads.networks import network_named
 from rooflint.workloads.transformer import Step, table
 from rooflint.workloads.workload import Workload
@@ -52,6 +53,8 @@ def tables(name: str) -> Iterator[tuple[str, Make, Make]]:
         one = net.workload(1)
         yield "another batch", lambda batch: one.at_batch(batch + 2), row_by_row(lambda batch: facts.table(batch + 2))
         kinds: dict[str, Make] = {}
+        if isinstance(facts, VisionLanguage):
+            kinds["prompt"] = lambda new: facts.table(8, facts.patches + 1 + new)
         if isinstance(facts, EncoderDecoder):
             kinds["step of decode"] = lambda past: facts.table(8, 1, 1 + past % (facts.context - 1))
     else:

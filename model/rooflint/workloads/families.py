@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rooflint.workloads.flow import Flow, Role, RoleColumns, Roles
+from rooflint.workloads.layers import Layers
 from rooflint.workloads.ops import QUANTITIES, Op
 from rooflint.workloads.workload import LARGEST, Workload, read_only
 
@@ -45,14 +46,33 @@ class Polynomials(NamedTuple):
 
 def polynomials(ops: Sequence[Op], roles: Sequence[Role], amounts: int) -> Polynomials:
     """Of rows that were counted on so many `symbols`: their quantities, and then those of their roles."""
-    counts = [[getattr(op, name) for op in ops] for name in QUANTITIES]
-    counts += zip(*((*one.weights[1:], one.cache_in, one.cache_out) for one in roles), strict=True)  # type: ignore[arg-type]
+    counts = _counts_of(ops, roles)
     bytes_each = DIGIT_BYTES << amounts
     digits = np.frombuffer(b"".join(one.to_bytes(bytes_each, "little") for row in counts for one in row), "<i8")
     digits = digits.reshape(len(counts), len(ops), -1)
     used = np.flatnonzero(digits.any(axis=(0, 1)))
     terms = tuple(tuple(place for place in range(amounts) if power >> place & 1) for power in used.tolist())
     return Polynomials(terms, np.ascontiguousarray(np.moveaxis(digits[:, :, used], 2, 0)))
+
+
+def _counts_of(ops: Sequence[Op], roles: Sequence[Role]) -> list[list[int]]:
+    counts = [[getattr(op, name) for op in ops] for name in QUANTITIES]
+    of_roles = [(*one.weights[1:], one.cache_in, one.cache_out) for one in roles]
+    return [*counts, *(list(column) for column in zip(*of_roles, strict=True))]
+
+
+def behind(found: Polynomials, one: Layers, two: Layers) -> Polynomials:
+    """The same with rows in front that depend on the first amount alone, of which these are for one sample and for two.
+
+    What each sample adds is the difference of both, as no count of them is more than a number and a number for each.
+    """
+    first, second = (np.array(_counts_of(layers.ops, layers.roles), dtype=np.int64) for layers in (one, two))
+    terms = ((), (0,), *(term for term in found.terms if term not in ((), (0,))))
+    coefficients = np.zeros((len(terms), first.shape[0], first.shape[1] + found.coefficients.shape[2]), dtype=np.int64)
+    coefficients[0, :, : first.shape[1]], coefficients[1, :, : first.shape[1]] = 2 * first - second, second - first
+    for term, own in zip(found.terms, found.coefficients, strict=True):
+        coefficients[terms.index(term), :, first.shape[1] :] = own
+    return Polynomials(terms, coefficients)
 
 
 @dataclass(frozen=True, eq=False)

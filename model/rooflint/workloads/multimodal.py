@@ -7,14 +7,16 @@
 Their parts are transformers with a file of their own, so that a fact stands in one place.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
+from typing import Any
 
 from rooflint.workloads.configuration import Transformer
+from rooflint.workloads.families import Family, behind
 from rooflint.workloads.layers import Architecture, Layers
 from rooflint.workloads.ops import GELU_OPS, Tokens
-from rooflint.workloads.transformer import Step, table
+from rooflint.workloads.transformer import Step, family_of, pass_of, table
 from rooflint.workloads.workload import Workload, WorkloadError
 
 PROMPT = 2048
@@ -111,17 +113,26 @@ class VisionLanguage(Architecture):
         """
         context = self.language.context
         tokens = (1 if past else min(PROMPT, context)) if new is None else new
+        if not past and tokens <= self.patches:
+            raise WorkloadError(f"{self.name}: want a --prompt of more than the {self.patches} tokens of its image")
+        remake = partial(_seen_at, self, tokens, past, every) if self.language.experts else None
+        if not past and tokens <= context and type(batch) is int and batch > 0:
+            amounts = pass_of(self.decoder, batch, tokens, [Step(0)]).amounts
+            given, cache = batch * (tokens + self._pixels), batch * self.decoder.cache_elements(tokens)
+            more: dict[str, Any] = {"remake": remake, "tokens": Tokens(tokens, 0)}
+            if found := _prompts(self, every).table(batch, [0], amounts, given, cache, **more):
+                return found
+        return self._row_by_row(batch, tokens, past, every, remake)
+
+    def _row_by_row(
+        self, batch: int, tokens: int, past: int, every: bool, remake: Callable[[int], Workload] | None
+    ) -> Workload:
         layers = Layers()
-        also: dict[str, int] = {}
-        if not past:
-            if tokens <= self.patches:
-                raise WorkloadError(f"{self.name}: want a --prompt of more than the {self.patches} tokens of its image")
-            also = {"embedding": self._seen(layers, batch)}
+        also = {} if past else {"embedding": self.seen(layers, batch)}
         decoder = table(self.decoder, batch, tokens, [Step(past)], every=every)
         layers.take(decoder, also)
         assert decoder.flow is not None
         pixels = 0 if past else batch * self._pixels
-        remake = partial(_seen_at, self, tokens, past, every) if self.language.experts else None
         cache = decoder.flow.elements_cache
         return self.finished(layers, batch, batch * tokens + pixels, remake, cache=cache, tokens=Tokens(tokens, past))
 
@@ -151,7 +162,7 @@ class VisionLanguage(Architecture):
         assert self.image.encoder is not None and self.image.encoder.image is not None
         return self.image.encoder.image.channels * self.image.encoder.image.size**2
 
-    def _seen(self, layers: Layers, batch: int) -> int:
+    def seen(self, layers: Layers, batch: int) -> int:
         """The patches of images as tokens."""
         layers.prefix = TOWER
         places = layers.take(table(self.tower, batch, self.tower.context))
@@ -165,7 +176,7 @@ class VisionLanguage(Architecture):
     def layers(self) -> Layers:
         """Encoder, projector and decoder."""
         layers = Layers()
-        self._seen(layers, 1)
+        self.seen(layers, 1)
         layers.take(table(self.decoder, 1, 1))
         return layers
 
@@ -173,6 +184,17 @@ class VisionLanguage(Architecture):
     def embedding_parameters(self) -> int:
         """Of the words."""
         return self.decoder.embedding_parameters
+
+
+@lru_cache(maxsize=32)
+def _prompts(net: VisionLanguage, every: bool) -> Family:
+    """The tables of prompts with an image."""
+    images = [Layers(), Layers()]
+    for samples, layers in enumerate(images, 1):
+        net.seen(layers, samples)
+    decoder = family_of(net.decoder, every, one=False, steps=1)
+    member = net._row_by_row(1, net.patches + 1, 0, every, None)
+    return Family(member, behind(decoder.found, *images), (0,) * len(images[0].ops) + decoder.places)
 
 
 def _seen_at(net: VisionLanguage, tokens: int, past: int, every: bool, batch: int) -> Workload:

@@ -62,7 +62,7 @@ def table(
     steps = tuple(steps)
     most = max(step.past for step in steps) + new
     _refuse(net, new, most, steps)
-    run, image = _pass(net, batch, new, steps), net.encoder.image if net.encoder else None
+    run, image = pass_of(net, batch, new, steps), net.encoder.image if net.encoder else None
     around: dict[str, Any] = {
         "given": batch * (image.channels * image.size**2 if image else new),
         "cache": batch * net.cache_elements(most),
@@ -71,7 +71,7 @@ def table(
     }
     if _of_family(run):
         past = [step.past for step in steps]
-        found = _family(net, every, run.one, len(steps)).table(batch, past, run.amounts, **around)
+        found = family_of(net, every, run.one, len(steps)).table(batch, past, run.amounts, **around)
         if found is not None:
             return found
     return _row_by_row(net, run, every, **around)
@@ -96,10 +96,10 @@ def _of_family(run: Pass) -> bool:
 
 
 @lru_cache(maxsize=128)
-def _family(net: Transformer, every: bool, one: bool, steps: int) -> Family:
+def family_of(net: Transformer, every: bool, one: bool, steps: int) -> Family:
     """The tables of a network for one new token of a sequence, or for several, in so many steps."""
     new = net.context if net.encoder and net.encoder.image else 1 if one else 2
-    member = _row_by_row(net, _pass(net, 1, new, [*map(Step, range(steps))]), every, 1, 0)
+    member = _row_by_row(net, pass_of(net, 1, new, [*map(Step, range(steps))]), every, 1, 0)
     batch, new, chosen, hit, times, held, mean = symbols(len(AMOUNTS))
     everything, windows = (
         tuple(Seen(place, past, times, held, mean) for past, place in enumerate(places))
@@ -116,7 +116,8 @@ def _places(net: Transformer, steps: int) -> tuple[Sequence[int], Sequence[int]]
     return range(first, first + steps), range(first + steps, first + 2 * steps if net.window_layers else 0)
 
 
-def _pass(net: Transformer, batch: int, new: int, steps: Sequence[Step]) -> Pass:
+def pass_of(net: Transformer, batch: int, new: int, steps: Sequence[Step]) -> Pass:
+    """What goes through a network."""
     chosen = hit = 0
     if experts := net.experts:
         tokens = batch * new

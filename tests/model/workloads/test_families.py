@@ -137,3 +137,24 @@ def test_another_context_is_another_family():
     assert table(TRANSFORMERS[0], 1, 11).total_macs
     with pytest.raises(RooflintError, match="want at most 10 tokens"):
         table(short, 1, 11)
+
+
+# ---- Prompts with images
+
+LLAVA = network_named("llava-1.5-7b").configuration
+WINDOWED = replace(network_named("mistral-7b").configuration, window=700, window_layers=8)
+SEEN = (LLAVA, *(LLAVA.written_by(net) for net in (WINDOWED, network_named("mixtral-8x7b").configuration)))
+
+
+@given(st.sampled_from(SEEN), st.integers(1, 70), st.integers(577, 4096), st.booleans())
+def test_prompts_with_images_are_those_that_are_made_row_by_row(net, batch, tokens, every):
+    by_family = net.table(batch, tokens, every=every)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Family, "table", lambda *asked, **more: None)
+        one_by_one = net.table(batch, tokens, every=every)
+    assert [*differences(by_family, one_by_one)] == []
+
+
+def test_a_prompt_with_images_beyond_the_largest_counts_is_made_row_by_row():
+    with pytest.raises(RooflintError, match=r"no larger than 2\^53"):
+        LLAVA.table(10**12, 1024)
