@@ -11,12 +11,12 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
 
-from rooflint_measure.compare.ab import Block, Turns, as_blocks, sides_of, take_blocks
+from rooflint_measure.compare.ab import BESIDE, Block, Turns, as_blocks, beside, sides_of, take_blocks
 from rooflint_measure.compare.blocks import BLOCKS, Blocks, Floats, calibrate
 from rooflint_measure.identity import fingerprint
 from rooflint_measure.stopwatches.clocks import HostClock
@@ -34,18 +34,24 @@ CALLS: dict[str, Callable[[], object]] = {
 }
 
 
-def measured(call: Callable[[], object], comparisons: int) -> Blocks:
-    """Blocks of a call compared with itself; only what the verdict needs of the samples is kept."""
+def measured(call: Callable[[], object], comparisons: int) -> tuple[Blocks, list[Blocks]]:
+    """Blocks of a call compared with itself, by its time and by what was counted beside it; no more is kept."""
     sides = sides_of(call, call, Turns(), HostClock())
-    found = []
-    pair: list[Block] = []
+    found: list[list[Blocks]] = []
+    several: list[Block] = []
     for block in take_blocks(*sides, count=BLOCKS * comparisons, pairs=Turns().pairs):
-        pair.append(block)
-        if len(pair) == BLOCKS:
-            found.append(as_blocks(pair))
-            pair.clear()
-    base_s, head_s = (np.concatenate([getattr(one, side) for one in found], axis=-1) for side in ("base_s", "head_s"))
-    return Blocks(base_s, head_s, np.concatenate([one.disturbed for one in found]))
+        several.append(block)
+        if len(several) == BLOCKS:
+            found.append([as_blocks(several), *beside(several)])
+            several.clear()
+    times, *others = (_joined(kind) for kind in zip(*found, strict=True))
+    return times, others
+
+
+def _joined(several: Iterable[Blocks]) -> Blocks:
+    parts = list(several)
+    base_s, head_s = (np.concatenate([getattr(one, side) for one in parts], axis=-1) for side in ("base_s", "head_s"))
+    return Blocks(base_s, head_s, np.concatenate([one.disturbed for one in parts]))
 
 
 def main() -> None:
@@ -57,10 +63,12 @@ def main() -> None:
     record = {"taken": time.strftime("%Y-%m-%d", time.gmtime()), "machine": fingerprint(), "calls": kept}
     for name, call in CALLS.items():
         began = time.perf_counter()
-        found = measured(call, options.comparisons)
-        result = calibrate(found)
+        found, others = measured(call, options.comparisons)
         took_s = (time.perf_counter() - began) / options.comparisons
-        print(f"{name}: {took_s:.2f} s a comparison, load {os.getloadavg()[0]:.1f}; {result}", flush=True)
+        print(f"{name}: {took_s:.2f} s a comparison, load {os.getloadavg()[0]:.1f}", flush=True)
+        for number in range(len(others) + 1):
+            by = ", then ".join(["time", *list(BESIDE.values())[:number]])
+            print(f"  by {by}: {calibrate(found, beside=others[:number])}", flush=True)
         kept[name] = {"load": os.getloadavg()[0], "base_ns": _ns(found.base_s), "head_ns": _ns(found.head_s)}
         if options.record:
             options.record.write_text(json.dumps(record) + "\n", encoding="utf-8")

@@ -2,6 +2,7 @@
 
 import itertools
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from rooflint_measure.compare.ab import (
 from rooflint_measure.compare.blocks import BLOCKS, Outcome
 from rooflint_measure.sensors.host import Disturbance
 from rooflint_measure.stopwatches import timing
+from rooflint_measure.stopwatches.clocks import HostClock
 
 PAIRS = 4
 
@@ -313,3 +315,12 @@ def test_a_process_has_its_cpu_time_beside_its_wall_time():
     assert 0 < cpu_s < wall_s - 0.15  # which sleep is no part of
     printed = Command("x", (sys.executable, "-S", "-c", "print(0.5)"), Path.cwd(), Timing.PRINTED)
     assert printed.sample() == (0.5, None, None)
+
+
+def test_calls_have_their_cpu_time_and_instructions_beside_their_time(monkeypatch):
+    monkeypatch.setattr(ab, "own_instructions", Counting)
+    base, _ = sides_of(lambda: time.sleep(2e-3), lambda: None, Turns(sample_s=1e-3, warm_up_s=0.0), HostClock())
+    found = base.sample()
+    assert found.seconds > 2e-3
+    assert found.cpu_s < found.seconds / 2  # sleep is no part of it
+    assert found.instructions == 1e6 / base.calls

@@ -9,7 +9,14 @@ import pytest
 
 from rooflint_measure.record import Unavailable
 from rooflint_measure.sensors import counters
-from rooflint_measure.sensors.counters import Counter, Event, Perf, instruction_counter, memory_counter
+from rooflint_measure.sensors.counters import (
+    Counter,
+    Event,
+    Perf,
+    memory_counter,
+    own_instructions,
+    program_instructions,
+)
 
 
 class FakePerf(Perf):
@@ -95,7 +102,7 @@ def test_a_counter_that_shared_a_register_is_scaled_to_all_of_the_time(tree):
 def test_what_is_refused_is_one_sentence(tree, number, reason):
     root = tree(THREADS | {"proc/sys/kernel/perf_event_paranoid": "4"})
     assert memory_counter(root, FakePerf({0: number})) == Unavailable(reason=reason)
-    assert instruction_counter(root, FakePerf({0: number})) == Unavailable(reason=reason)
+    assert program_instructions(root, FakePerf({0: number})) == Unavailable(reason=reason)
 
 
 def test_both_refusals_are_told_and_what_was_opened_is_given_back(tree):
@@ -107,9 +114,15 @@ def test_both_refusals_are_told_and_what_was_opened_is_given_back(tree):
 
 def test_instructions_are_those_of_programs_that_will_be_started(tree):
     perf = FakePerf()
-    assert instruction_counter(tree({}), perf).source == "instructions"
+    assert program_instructions(tree({}), perf).source == "instructions"
     # disabled, inherited, enabled by exec, without kernel and hypervisor: bits 0, 1, 12, 5, 6 of perf_event_attr
     assert perf.events == [Event(0, 1, 0, -1, 0b1_0000_0110_0011)]
+
+
+def test_own_instructions_are_those_of_all_threads_without_the_kernel(tree):
+    perf = FakePerf()
+    assert own_instructions(tree(THREADS), perf).read() == 2000
+    assert {(one.config, one.thread, one.flags) for one in perf.events} == {(1, 17, 0b110_0000), (1, 4, 0b110_0000)}
 
 
 def test_a_counter_that_waits_for_exec_counts_children_and_nothing_of_this_process():

@@ -28,7 +28,7 @@ from rooflint_measure.compare.blocks import (
     reason,
 )
 from rooflint_measure.record import Frozen, Samples, Unavailable
-from rooflint_measure.sensors.counters import Counter, instruction_counter
+from rooflint_measure.sensors.counters import Counter, own_instructions, program_instructions
 from rooflint_measure.sensors.host import Watch
 from rooflint_measure.stopwatches.clocks import Call, Clock, HostClock
 from rooflint_measure.stopwatches.timing import LEAST_S, Column
@@ -66,7 +66,7 @@ class Sample(NamedTuple):
 @cache
 def instructions() -> Counter | None:
     """Counts the instructions of the processes that this thread starts; None where nothing counts them."""
-    found = instruction_counter()
+    found = program_instructions()
     return None if isinstance(found, Unavailable) else found
 
 
@@ -338,7 +338,19 @@ def sides_of(base: Call, head: Call, turns: Turns, clock: Clock) -> tuple[Side, 
 
 
 def _side(call: Call, calls: int, clock: Clock) -> Side:
-    return Side(lambda: clock.seconds(call, calls) / calls, calls)
+    if not isinstance(clock, HostClock):  # what runs on a device is not in the time of the CPU
+        return Side(lambda: clock.seconds(call, calls) / calls, calls)
+    found = own_instructions()
+    counter = None if isinstance(found, Unavailable) else found
+
+    def sample() -> Sample:
+        counted, before_s = None if counter is None else counter.read(), time.process_time()
+        took_s = clock.seconds(call, calls)
+        cpu_s = time.process_time() - before_s
+        retired = None if counter is None or counted is None else (counter.read() - counted) / calls
+        return Sample(took_s / calls, cpu_s / calls, retired)
+
+    return Side(sample, calls)
 
 
 def _warm(call: Call, turns: Turns, clock: Clock) -> int:

@@ -109,17 +109,26 @@ def memory_counter(root: Path = ROOT, perf: Perf | None = None) -> Counter | Una
             return found
         why.append(found.reason)
     flags = EXCLUDE_KERNEL | EXCLUDE_HV
-    threads = [int(one.name) for one in (root / "proc/self/task").glob("[0-9]*")] or [0]
-    misses = [(Event(HARDWARE, CACHE_MISSES, thread, flags=flags), float(LINE_BYTES)) for thread in threads]
+    misses = [(Event(HARDWARE, CACHE_MISSES, one, flags=flags), float(LINE_BYTES)) for one in _threads(root)]
     source = f"misses of the last cache, {LINE_BYTES} B each; what is fetched ahead or written back is not counted"
     found = _opened(source, misses, root, perf)
     return Unavailable(reason="; ".join([*why, found.reason])) if isinstance(found, Unavailable) else found
 
 
-def instruction_counter(root: Path = ROOT, perf: Perf | None = None) -> Counter | Unavailable:
+def program_instructions(root: Path = ROOT, perf: Perf | None = None) -> Counter | Unavailable:
     """Instructions in user mode of the programs that this thread will start, and of all that they start."""
     flags = DISABLED | INHERIT | ENABLE_ON_EXEC | EXCLUDE_KERNEL | EXCLUDE_HV
     return _opened("instructions", [(Event(HARDWARE, INSTRUCTIONS, flags=flags), 1.0)], root, perf or Perf())
+
+
+def own_instructions(root: Path = ROOT, perf: Perf | None = None) -> Counter | Unavailable:
+    """Instructions in user mode of the threads that this process has now."""
+    events = [(Event(HARDWARE, INSTRUCTIONS, one, flags=EXCLUDE_KERNEL | EXCLUDE_HV), 1.0) for one in _threads(root)]
+    return _opened("instructions", events, root, perf or Perf())
+
+
+def _threads(root: Path) -> list[int]:
+    return [int(one.name) for one in (root / "proc/self/task").glob("[0-9]*")] or [0]
 
 
 def _opened(source: str, events: Sequence[tuple[Event, float]], root: Path, perf: Perf) -> Counter | Unavailable:
