@@ -143,11 +143,11 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
 
 @pytest.fixture
 def red() -> Callable[[pytest.RunResult | subprocess.CompletedProcess[str]], set[str]]:
-    """Ids of what a run printed as failed, without their files."""
+    """Ids of what a run printed as failed, without their files; a spec has no id but its file."""
 
     def found(result: pytest.RunResult | subprocess.CompletedProcess[str]) -> set[str]:
         text = result.stdout if isinstance(result.stdout, str) else result.stdout.str()
-        return {match[1] for match in re.finditer(r"^FAILED \S+?::(\S+)", text, re.MULTILINE)}
+        return {match[1] for match in re.finditer(r"^FAILED (?:\S+?::)?(\S+)", text, re.MULTILINE)}
 
     return found
 

@@ -70,7 +70,9 @@ def test_with_verbose_what_was_told_first_is_told_again(run, tiny):
 def test_a_spec_that_can_no_longer_be_read_is_said_once_with_what_rests_on_it(run, tiny):
     run()
     tiny.edit(SPEC, "tdp: [15 W, brief, p. 1]", "tdp: 15 W")
-    head = run()[0].partition("judged first")[0]
+    text = run()[0]
+    head = text.partition("judged first")[0]
+    assert (text.count(f"\n{SPEC}:7  tdp"), "FAILURES" in text) == (1, False)
     assert (
         f"{SPEC}:7  tdp: want [value, source, where], found '15 W'\n  claims that rest on it are not judged: 8 so far\n"
         in head
@@ -90,8 +92,12 @@ def test_a_golden_file_that_can_no_longer_be_read_is_said_first(run, tiny):
     run()
     tiny.write("golden/t4.yaml", T4.replace("70 W", "70 parsecs"))
     text, _, status = run()
-    assert text.index("golden/t4.yaml:4") < text.index("judged first: no claims")
+    problem = "golden/t4.yaml:4  expect: unknown unit 'parsecs'"
+    assert text.index(f"\n{problem}") < text.index("short test summary")
+    assert (text.count(f"\n{problem}"), "judged first" in text, "FAILURES" in text) == (1, False, False)  # told once
+    assert "FAILED golden/t4.yaml::readable - golden/t4.yaml:4" in text
     assert status == 1
+    assert run("-v")[0].count(f"\n{problem}") == 1  # nothing changed, so it is not told first
 
 
 @pytest.mark.slow

@@ -154,6 +154,8 @@ class First:
     """What the claims of this run asked for, as plain data."""
     told: set[str] = field(default_factory=set)
     """Ids of the claims whose diagnosis was printed."""
+    problems: set[str] = field(default_factory=set)
+    """Problems of files that were printed."""
 
     @cached_property
     def files(self) -> Mapping[str, str]:
@@ -181,8 +183,10 @@ class First:
         if found is None or not (found.problems or found.verdicts):
             return
         yield from found.sentences(self.told, blocks=blocks)
-        rest = f"; {counted(found.left, 'more claim')} with the rest" if found.left else ""
-        yield f"what depends on it, judged first: {tally(one.waiting for one in found.verdicts)}{rest}"
+        self.problems |= {*found.problems, *(str(one) for verdict in found.verdicts for one in verdict.unread)}
+        if found.verdicts:
+            rest = f"; {counted(found.left, 'more claim')} with the rest" if found.left else ""
+            yield f"what depends on it, judged first: {tally(one.waiting for one in found.verdicts)}{rest}"
 
     def judged(self, started_in: Path, *, excuses: bool, limit_s: float, with_failed: bool = False) -> "Judged | None":
         """The claims that depend on what changed since the last run, as many as the limit of CPU time allows. [s]

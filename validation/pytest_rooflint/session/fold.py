@@ -32,6 +32,8 @@ class Fold:
     fixed: dict[Repair, list[str]] = field(default_factory=dict)
     told: set[str] = field(default_factory=set)
     """Ids of failures that were printed in full before the run."""
+    problems: set[str] = field(default_factory=set)
+    """Problems of files that were printed before the run."""
     aside: list[pytest.TestReport] | None = None
 
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
@@ -52,6 +54,7 @@ class Fold:
         fresh = [group for group in groups if self.told.isdisjoint(group)]
         first = {group[0]: len(group) - 1 for group in fresh}
         further = {name for group in groups for name in group} - first.keys() | self.told
+        names = self._name_after_files(failed)
         if further:
             for report in failed:
                 if report.nodeid in first:
@@ -60,8 +63,30 @@ class Fold:
                         f"{report.longrepr}\n  and       {more} for the same cause, listed below (-v shows all)"
                     )
             self.aside = failed
-            terminalreporter.stats["failed"] = [one for one in failed if one.nodeid not in further]
-        return (yield)
+            terminalreporter.stats["failed"] = [one for one in failed if names.get(id(one), one.nodeid) not in further]
+        result = yield
+        for report in failed:
+            report.nodeid = names.get(id(report), report.nodeid)
+        return result
+
+    def _name_after_files(self, failed: Iterable[Any]) -> dict[int, str]:
+        """Give a claim that fails for a spec which cannot be read the name of the spec, while pytest prints failures.
+
+        The ids of such claims, by the identity of their reports.
+        """
+        names = dict[int, str]()
+        for report in failed:
+            if hasattr(report, "rooflint_waits"):
+                names[id(report)] = report.nodeid
+                report.nodeid = file = report.rooflint_problems[0]["file"]
+                report.location = (*report.location[:2], file)
+        return names
+
+    def gather(self, report: Any) -> None:
+        """Note an item that fails for nothing but problems that were printed before the run."""
+        problems = {problem for _, problem in getattr(report, "rooflint_unread", ())}
+        if report.failed and problems and problems <= self.problems:
+            self.told.add(report.nodeid)
 
     def restore(self, terminalreporter: pytest.TerminalReporter) -> None:
         """After they are printed: all count, and all are listed."""

@@ -267,7 +267,8 @@ class Run:
             here = self.config.invocation_params.dir
             for sentence in self.first.sentences(here, excuses=excuses, blocks=not self._is_compared):
                 terminal.write_line(sanitized(sentence))
-            self.fold.told = self.first.told if self.config.get_verbosity() <= 0 else set()
+            if self.config.get_verbosity() <= 0:
+                self.fold.told, self.fold.problems = self.first.told, self.first.problems
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
         """Collect golden files below the configured folders, but for names that pytest had better not print."""
@@ -370,6 +371,7 @@ class Run:
         return (yield)
 
     def _gather(self, report: pytest.TestReport) -> None:
+        self.fold.gather(report)
         fold.once(self.config, report)
         if report.when == "setup":  # where a claim is run again, its last verdict counts
             self.found.forget(report.nodeid)
