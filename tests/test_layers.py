@@ -77,21 +77,34 @@ def imports(module: str, *, at_start: bool = False) -> list[tuple[int, str]]:
 
     With `at_start` only of those that run when the module is imported.
     """
-    return list(imports_in(_tree(FILES[module]), module, at_start=at_start))
+    text = _text(FILES[module])
+    by_name = any(name in text for name in BY_NAME)
+    return list(imports_in(_tree(FILES[module]), module, at_start=at_start, by_name=by_name))
+
+
+BY_NAME = ("import_module", "__import__")
+"""Functions that import what a text names; where a file has neither, only statements are looked at."""
+
+
+@cache
+def _text(file: Path) -> str:
+    return file.read_text(encoding="utf-8")
 
 
 @cache
 def _tree(file: Path) -> ast.Module:
-    return ast.parse(file.read_text(encoding="utf-8"), str(file))
+    return ast.parse(_text(file), str(file))
 
 
-def imports_in(tree: ast.Module, module: str, *, at_start: bool = False) -> Iterator[tuple[int, str]]:
-    for node in _nodes(tree, at_start=at_start):
+def imports_in(
+    tree: ast.Module, module: str, *, at_start: bool = False, by_name: bool = True
+) -> Iterator[tuple[int, str]]:
+    for node in _nodes(tree, at_start=at_start, by_name=by_name):
         for name in _imported(node, module):
             yield node.lineno, name
 
 
-def _nodes(tree: ast.AST, *, at_start: bool) -> Iterator[ast.AST]:
+def _nodes(tree: ast.AST, *, at_start: bool, by_name: bool) -> Iterator[ast.AST]:
     waiting = [tree]
     while waiting:
         node = waiting.pop()
@@ -100,7 +113,10 @@ def _nodes(tree: ast.AST, *, at_start: bool) -> Iterator[ast.AST]:
         if at_start and isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             continue
         yield node
-        waiting += reversed(list(ast.iter_child_nodes(node)))
+        inner = ast.iter_child_nodes(node)
+        waiting += reversed(
+            [one for one in inner if by_name or isinstance(one, ast.stmt | ast.excepthandler | ast.match_case)]
+        )
 
 
 def _imported(node: ast.AST, module: str) -> Iterator[str]:
@@ -114,7 +130,7 @@ def _imported(node: ast.AST, module: str) -> Iterator[str]:
         for alias in node.names:
             whole = f"{base}.{alias.name}"
             yield whole if whole in FILES else base
-    if isinstance(node, ast.Call) and _last_name(node.func) in ("import_module", "__import__"):
+    if isinstance(node, ast.Call) and _last_name(node.func) in BY_NAME:
         (first, *_) = node.args
         if isinstance(first, ast.Constant):
             yield str(first.value)

@@ -318,7 +318,7 @@ def test_what_is_no_gpu_stays_at_the_roofline_and_says_so(device):
 def test_a_gpu_that_lacks_a_fact_names_it():
     found = prediction("amd/mi300x")
     assert found.fidelity == "roofline"
-    assert found.reasons["fidelity"].startswith("amd/mi300x lacks the fact 'units.matrix_core.issue_threads': ")
+    assert found.reasons["fidelity"].startswith("amd/mi300x lacks the facts 'units.matrix_core.issue_threads': ")
 
 
 def test_fp32_runs_on_cuda_cores():

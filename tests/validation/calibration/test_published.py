@@ -293,7 +293,7 @@ def test_regimes_of_products_go_by_work_and_those_of_streams_by_bytes(rows_of):
     [
         ("nvidia/a41", "unknown device 'nvidia/a41'; did you mean nvidia/a"),
         ("google/tpu-v4", "google/tpu-v4 does not support fp16"),
-        ("amd/mi300x", "amd/mi300x lacks the fact 'units.matrix_core.issue_threads'"),
+        ("amd/mi300x", "amd/mi300x lacks the facts 'units.matrix_core.issue_threads'"),
     ],
 )
 def test_a_device_of_which_nothing_can_be_said_is_refused_with_its_line(rows_of, device, wish):

@@ -10,6 +10,8 @@ from tests.validation.recordings.rehearsal import ALL
 from pytest_rooflint.recordings.journal import Journal
 from rooflint_measure.record import read
 
+pytestmark = pytest.mark.slow  # an hour in seconds, but in seconds that pass
+
 ROOT = Path(__file__).parents[3]
 
 
@@ -76,4 +78,4 @@ def test_what_changes_meanwhile_is_in_the_account(rehearse, tmp_path):
 def test_without_a_journal_there_is_nothing_to_finish(rehearse):
     found = rehearse("none", "", "--finish")
     assert found.returncode != 0
-    assert "hour.jsonl" in found.stderr
+    assert "hour.jsonl" in "".join(found.stderr.split())  # wrapped
