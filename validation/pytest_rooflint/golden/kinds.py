@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import entry_points
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -34,6 +35,8 @@ MEASURED = "measured"
 
 _COMPARED = re.compile(r" <=? | / | \+ ")
 
+_ORDER = re.compile(r"( *[<>]=? *)")
+_BEGUN = re.compile(r"[^ /@]*[ /@]")
 _UNSAFE = re.compile(r"[^A-Za-z0-9._/-]+")
 
 DIVISOR = "divisor"
@@ -135,9 +138,17 @@ class Golden:
 def slug(text: str) -> str:
     """A text as part of an item id: `tensor_core int8 / lpddr5` → `tensor_core-int8-per-lpddr5`.
 
-    Only `[A-Za-z0-9._/-]` is left, so that ids need no quoting in a shell.
+    Only `[A-Za-z0-9._/-]` is left, so that ids need no quoting in a shell. Of three and more sides, what all begin with
+    is said once: `7nm add int8 <= 7nm add fp16 <= 7nm add fp32` → `7nm-add-int8-le-fp16-le-fp32`.
     """
-    words = text.replace(" / ", " per ").replace(" + ", " and ").replace("<=", " le ").replace(">=", " ge ")
+    first, *others = _ORDER.split(text)  # sides, with what stands between them
+    if len(others) > 3:
+        words_of = (_BEGUN.findall(side) for side in (first, *others[1::2]))
+        shared = takewhile(lambda words: len(set(words)) == 1, zip(*words_of, strict=False))
+        known = sum(len(words[0]) for words in shared)
+        others[1::2] = [side[known:] for side in others[1::2]]
+    words = "".join((first, *others))
+    words = words.replace(" / ", " per ").replace(" + ", " and ").replace("<=", " le ").replace(">=", " ge ")
     words = words.replace("<", " lt ").replace(">", " gt ").replace("=", " eq ")
     return _UNSAFE.sub("-", words.strip()).strip("-")
 
