@@ -464,7 +464,7 @@ def test_the_first_screen_says_what_moved_and_without_a_base_how_one_is_named(gr
     counts = claim_changes()["counts"] | {"new": 2, "unchanged": 8}
     record = green | {"claim_changes": claim_changes(counts=counts)}
     first = Reader(render_html(record)).visible.partition("✓ pass")[0]
-    assert "Since the base claims: 2 new, 8 unchanged." in " ".join(first.split())
+    assert "Since the base, claims: 2 new, 8 unchanged." in " ".join(first.split())
     assert "Not compared with a base" not in first
     assert "Not compared with a base: rooflint check --against REVISION" in Reader(render_html(green)).visible
 
