@@ -1,5 +1,6 @@
 """The first hour as a user runs it, in a process of its own on a FAKE of a GPU: killed, hung, cut by a driver."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -21,8 +22,9 @@ def rehearse(tmp_path):
     (tmp_path / "golden").mkdir()
 
     def run(fault="none", name="", *words):
-        fixed = ["--golden", str(tmp_path / "golden"), "--journal", str(tmp_path / "hour.jsonl"), "--energy", "0"]
-        command = [sys.executable, "-m", "tests.validation.recordings.rehearsal", fault, name, *fixed, *words]
+        fixed = ["--golden", str(tmp_path / "golden"), "--journal", str(tmp_path / "hour.jsonl")]
+        power = [] if "--energy" in words else ["--energy", "0"]
+        command = [sys.executable, "-m", "tests.validation.recordings.rehearsal", fault, name, *fixed, *power, *words]
         return subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", check=False, timeout=120)
 
     return run
@@ -73,6 +75,21 @@ def test_what_changes_meanwhile_is_in_the_account(rehearse, tmp_path):
     assert found.returncode == 0, found.stderr
     assert "Meanwhile" in found.stdout
     assert "neighbours: 1 other process on the GPU, with 5120 MiB (before network alexnet" in found.stdout
+
+
+def test_power_is_metered_and_a_cap_below_it_breaks_a_law_with_the_reason(rehearse, tmp_path):
+    device = ["--hardware", "nvidia/h100-sxm5-80gb", "--energy", "0.5"]
+    whole = rehearse("none", "", *device)
+    assert whole.returncode == 0, whole.stderr
+    # the fake takes 400 W of 700, idle and at work alike
+    assert re.search(r"gemm-fp16-\S+ +(39\d|40\d|4\d\d) W", whole.stdout)
+    assert re.search(r"power <= limit +holds +1 +0", whole.stdout)
+    capped = rehearse("cap", "gemm", *device)
+    assert re.search(r"power <= limit +fails +0 +1", capped.stdout)
+    assert "gemm-fp16-cublas-512x512x512" in capped.stdout.partition("Why they fail")[2]
+    assert "power limit: 350 W (before stream triad torch)" in capped.stdout
+    found = read(next((tmp_path / "golden/measured/nvidia/h100-sxm5-80gb").glob("*.json")))
+    assert {one.energy.source for one in found.measurements if hasattr(one.energy, "source")} == {"nvml energy counter"}
 
 
 def test_without_a_journal_there_is_nothing_to_finish(rehearse):

@@ -31,11 +31,22 @@ ALL = 2 + 1 + 1 + 2 + 6 + 2 * 2 * 4
 """Waits, product, pass, launches, anchors, and two networks at two batches in four modes."""
 
 
+class RealClock:
+    """Time as it is, for a meter that is read beside a run."""
+
+    sleep = staticmethod(time.sleep)
+
+    @property
+    def now_s(self):
+        return time.perf_counter()
+
+
 class Bench:
     """Stopwatches that measure nothing: each returns a time of the fake GPU, and faults happen at the figures named."""
 
-    def __init__(self, fakes, root):
-        self.fakes, self.gpu, self.faults, self.taken = fakes, fakes.FakeGpu(), {}, []
+    def __init__(self, fakes, root, clock=None):
+        self.fakes, self.faults, self.taken = fakes, {}, []
+        self.gpu = fakes.FakeGpu(**({"clock": clock} if clock else {}))
         self.observer = GpuObserver(NvidiaGpu(fakes.FakeNvml(self.gpu), "handle 0"), root)
 
     def measured(self, name, subject, **more):
@@ -109,7 +120,7 @@ def install(found, patch):
     patch.setattr(products, "kernels", lambda device: [kernel])
     patch.setattr(gemm, "probe", lambda kernel: 1e12)
     patch.setattr(gemm, "peak", lambda kernel, search_s: Peak(product, lambda: None, None, "torch.mm", 1))
-    patch.setattr(gemm, "measured", lambda *_, **how: found.measured("gemm", product))
+    patch.setattr(gemm, "measured", lambda *_, energy_s=0.0, **how: found.measured("gemm", product, energy_s=energy_s))
     patch.setattr(network_runs, "reference", lambda request, name: Peak(product, lambda: None, None, "mm", 1))
     patch.setattr(network_runs, "model", lambda name, batch, sweep: Model(name, None, (), batch * 10**9))
     patch.setattr(stream, "passes", lambda device: [stream.Pass("triad", "torch", device, None)])
@@ -134,7 +145,7 @@ def main(fault, name, *words):
 
     from pytest_rooflint.cli.measure import app  # noqa: PLC0415
 
-    bench = Bench(fake_nvml, Path(tempfile.mkdtemp()) / "no proc")
+    bench = Bench(fake_nvml, Path(tempfile.mkdtemp()) / "no proc", RealClock())
     if fault != "none":
         bench.faults[name] = getattr(bench, fault)
     with pytest.MonkeyPatch.context() as patch:
