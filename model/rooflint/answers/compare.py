@@ -393,7 +393,8 @@ def _next(found: Comparison, question: Question) -> Prose:
     steps = [f"rooflint analyze {network} {pair[0]}{question.options}"]
     if len(pair) == 2:
         named = f"-d {','.join(one.typed for one in found.contenders)}" if len(found.contenders) <= 6 else ""
-        steps.insert(0, f"rooflint compare {network} --explain {' '.join(pair)}{question.options}")
+        metric = f" --metric {question.metric}" if question.metric != Question.metric else ""
+        steps.insert(0, f"rooflint compare {network} --explain {' '.join(pair)}{metric}{question.options}")
         steps.append(f"rooflint compare {network} {named} --level subgraph{question.options}".replace("  ", " "))
     return Prose("Next steps", tuple(steps))
 

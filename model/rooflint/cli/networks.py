@@ -221,6 +221,7 @@ def compare_command(
 
     question = _question(found, lambda name: select_devices(registry(specs), [name], at), baseline, explain)
     question = replace(question, level=level.value, wanted=requirements(require), metric=metric)
+    question = replace(question, options=f"{question.options}{options.repeated(shape, specs)}")
     deliver(found.answer(question), form, output)
 
 

@@ -1,5 +1,6 @@
 """Options that several commands share. Names, precisions and modes are resolved by `rooflint.api`."""
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -114,7 +115,9 @@ MemoryShare = Annotated[
 ]
 Shape = Annotated[
     list[str] | None,
-    typer.Option("--input", help="Shape of the input, batch first, such as 1,3,224,224; once for each of several."),
+    typer.Option(
+        "--input", "-i", help="Shape of the input, batch first, such as 1,3,224,224; once for each of several."
+    ),
 ]
 
 
@@ -128,6 +131,12 @@ def _sizes(text: str) -> list[int]:
         return [int(size) for size in text.split(",")]
     except ValueError:
         raise RooflintError(f"--input: want sizes with commas, such as 1,3,224,224, found '{text}'") from None
+
+
+def repeated(shapes: Sequence[str] | None, specs: Sequence[Path] | None) -> str:
+    """The options of a command that ask for the same network and devices again: ` --input 1,128 --specs mine`."""
+    typed = [*(("--input", shape) for shape in shapes or ()), *(("--specs", str(folder)) for folder in specs or ())]
+    return "".join(f" {shlex.join(one)}" for one in typed)
 
 
 def batch_of(batch: int | None, shapes: Sequence[Sequence[int]], own: int = 1) -> int:

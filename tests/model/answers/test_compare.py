@@ -378,6 +378,9 @@ def test_next_steps_look_at_the_fastest_and_another(comparison):
         "rooflint analyze resnet18 tpu-v4 -p int8",
         "rooflint compare resnet18 -d xeon-8490h,h100-sxm5-80gb,tpu-v4,kpu-t256 --level subgraph -p int8",
     )
+    timed = answer(comparison(*FOUR), Question(metric="latency"))
+    first = section(timed, "Next steps").sentences[0]
+    assert first == "rooflint compare resnet18 --explain tpu-v4 xeon-8490h --metric latency"
     single = answer(comparison(FOUR[1]), Question())
     assert section(single, "Next steps").sentences == ("rooflint analyze resnet18 h100-sxm5-80gb",)
 

@@ -205,6 +205,7 @@ def test_the_listing_is_for_spreadsheets():
         (("compare", "resnet18", "--level", "subgraph", "--metric", "memory"), "kernels have energy and latency"),
         (("compare", "resnet18", "--launch", "rocket"), "unknown launch mode 'rocket'"),
         (("compare", "resnet18", "--input", "1,3,x"), "--input: want sizes with commas"),
+        (("analyze", "resnet18", "l4", "-i", "1,3,x"), "--input: want sizes with commas"),
         (("sweep", "resnet18", "--input", "8,3,64,64"), "--input: want a first size of 1 beside --batches, found 8"),
         (("compare", "resnet18", "--format", "pdf"), "unknown format 'pdf'"),
         (("analyze", "resnet18", "nvidia/t4"), "nvidia/t4 does not support bf16 (has: "),
@@ -297,6 +298,12 @@ def test_a_list_has_the_fidelity_that_a_device_has():
 def test_commands_that_look_closer_ask_in_the_same_fidelity():
     text = " ".join(run("compare", "resnet18", "--fidelity", "silicon").split())
     assert "rooflint analyze resnet18 h100-sxm5-80gb --fidelity silicon" in text
+
+
+def test_commands_that_look_closer_ask_in_the_same_specs(tmp_path):
+    (tmp_path / "hardware").mkdir()
+    text = "".join(run("compare", "resnet18", "-d", "l4", "-p", "fp16", "--specs", str(tmp_path)).split())
+    assert f"rooflintanalyzeresnet18l4-pfp16--specs{tmp_path}" in text
 
 
 @pytest.mark.parametrize("question", ["compare resnet18", "analyze resnet18 gpu", "models gpu", "sweep resnet18"])

@@ -1,9 +1,11 @@
 """Options that several commands share."""
 
+from pathlib import Path
+
 import pytest
 
 from rooflint.base.errors import RooflintError
-from rooflint.cli.options import batch_of, batches_of, shapes_of
+from rooflint.cli.options import batch_of, batches_of, repeated, shapes_of
 
 
 @pytest.mark.parametrize(
@@ -11,6 +13,11 @@ from rooflint.cli.options import batch_of, batches_of, shapes_of
 )
 def test_a_shape_is_sizes_with_commas_for_each_input(texts, sizes):
     assert shapes_of(texts) == sizes
+
+
+def test_a_command_that_asks_again_has_the_shapes_and_the_specs_as_they_were_typed():
+    assert repeated(["8,3,64,64", "8,2"], [Path("my specs")]) == " --input 8,3,64,64 --input 8,2 --specs 'my specs'"
+    assert repeated(None, None) == ""
 
 
 @pytest.mark.parametrize("text", ["1,3,x", "1x3", "1,,3", "1.5", ""])
