@@ -160,7 +160,7 @@ def test_predictions_that_moved_in_a_green_run_are_a_short_comment(green):
 
 def test_a_loss_without_a_reason_is_told_with_what_to_write(green):
     lost = claim_changes(
-        unstated=1, text="10 claims in main, 9 now: 1 check removed or weakened without a stated reason"
+        unstated=1, text="1 check removed or weakened without a stated reason; 10 claims in main, 9 now"
     )
     lost["recordings"] = [
         {"file": "golden/r.json", "line": None, "text": "is removed", "reason": None, "change": "removed"}
@@ -168,7 +168,7 @@ def test_a_loss_without_a_reason_is_told_with_what_to_write(green):
     ]
     text = render_comment(green | {"claim_changes": lost}).replace("\\", "")
     assert text.startswith(
-        "<!-- rooflint -->\n### ✗ 10 claims in main, 9 now: 1 check removed or weakened without a stated reason\n"
+        "<!-- rooflint -->\n### ✗ 1 check removed or weakened without a stated reason; 10 claims in main, 9 now\n"
     )
     assert "- golden/r.json is removed: restore it, or write in golden/x1.yaml: removed: {r.json: REASON}\n" in text
 

@@ -178,7 +178,7 @@ def counted():
     return {
         **{
             "schema": "rooflint-claims/1",
-            "text": "10 claims in main, 9 now: 2 checks removed or weakened without a stated reason",
+            "text": "2 checks removed or weakened without a stated reason; 10 claims in main, 9 now",
         },
         **{"base": {"label": "main", "commit": None}, "head": {"label": "the working tree", "commit": None}},
         "counts": {"base": 10, "head": 9, "unchanged": 8, "removed": 1, "loosened": 1, **numbers},
@@ -203,7 +203,7 @@ def counted():
 def test_losses_without_a_reason_stand_first_with_what_to_write(green, still, counted):
     words, _ = section(green | {"delta": still, "claim_changes": counted})
     assert (
-        "10 claims in main, 9 now: 2 checks removed or weakened without a stated reason. 8 unchanged, 0 new, 1 removed"
+        "2 checks removed or weakened without a stated reason; 10 claims in main, 9 now. 8 unchanged, 0 new, 1 removed"
         in words
     )
     assert "write in golden/x1.yaml: removed: {count-core: REASON}" in words
@@ -217,7 +217,7 @@ def test_losses_without_a_reason_stand_first_with_what_to_write(green, still, co
 
 def test_the_summary_says_what_to_write_for_each_loss(green, still, counted):
     text = render_summary(green | {"delta": still, "claim_changes": counted}).replace("\\", "")
-    assert "**10 claims in main, 9 now: 2 checks removed or weakened without a stated reason**" in text
+    assert "**2 checks removed or weakened without a stated reason; 10 claims in main, 9 now**" in text
     assert "- **count core of acme/x1** `golden/x1.yaml`: write in" in text
     assert "tdp rated" not in text
 

@@ -63,7 +63,7 @@ def test_the_text_names_the_fact_with_line_source_and_factor_in_80_columns(acme)
     assert f"{X1}:{acme.line(X1, '12.8')}\n  memories.lpddr5.pin_rate 6.4 Gbit/s → 12.8 Gbit/s\n" in text
     assert "  Acme X1 architecture brief, 2025, p. 3 (read)\n" in text
     assert "alone moves" in text
-    assert "acme/x1                           latency" in text
+    assert "\nacme/x1  latency " in text
 
 
 def test_markdown_has_what_changed_and_the_moves(acme):
@@ -199,14 +199,15 @@ def test_check_against_a_revision_that_does_not_exist_is_red_and_says_so(acme):
 
 
 @pytest.mark.slow
-def test_claims_are_compared_after_the_predictions_and_decide_the_status(acme):
+def test_lost_claims_come_before_the_predictions_and_decide_the_status(acme):
     evidence = acme.root / "evidence.json"
-    assert run("HEAD", "--claims").endswith("8 now: nothing was lost without a reason\n")
+    text = run("HEAD", "--claims")
+    assert text.endswith("), 8 now\n") and "; nothing was lost without a reason; 8 claims in revision HEAD (" in text
     acme.edit("golden/x1.yaml", "  - {count: core, expect: 4}\n", "")
     acme.script("rooflint", "check", f"--evidence={evidence}")
     text = run("HEAD", "--claims", f"--evidence={evidence}", status=1)
-    assert text.startswith("no prediction moved")
-    assert "write in golden/x1.yaml: removed: {count-core: REASON}" in text
+    assert text.index("write in golden/x1.yaml: removed: {count-core: REASON}") < text.index("no prediction moved")
+    assert text.splitlines()[-1].startswith("failed: ") and text.count("\nfailed: ") == 1
     found = json.loads(evidence.read_text(encoding="utf-8"))
     assert found["claim_changes"]["schema"] == "rooflint-claims/1"
     whole = acme.root / "differences.json"

@@ -21,7 +21,8 @@ def test_nothing_changed_is_ten_unchanged_claims(guarded, against):
     found = against(guarded)
     assert (found.counts.base, found.counts.head, found.counts.unchanged) == (10, 10, 10)
     assert (found.changes, found.recordings, found.facts, found.unstated) == ([], [], [], 0)
-    assert found.text.endswith("10 now: nothing was lost without a reason")
+    assert found.text.startswith("nothing was lost without a reason; 10 claims in ")
+    assert found.text.endswith(", 10 now")
 
 
 # ---- the matrix: (edit of one file, change, verdict in the base, verdict now, red)

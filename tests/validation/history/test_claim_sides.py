@@ -51,6 +51,14 @@ def test_equal_files_are_judged_once(two, counted):
     assert {one.outcome for one in now} == {"pass"}
 
 
+def test_it_is_said_how_far_the_judging_is(two, monkeypatch):
+    monkeypatch.setattr(claim_sides, "STEP", 4)
+    said, roots = [], [(two.root / "specs").resolve()]
+    with opened("HEAD", roots, two.root) as old, opened(None, roots, two.root) as new:
+        _, now = judged(*sides(old, new, (), two.root), said.append)
+    assert said == [f"judging claims: {number} of {len(now)}" for number in range(0, len(now), 4)]
+
+
 def test_claims_on_a_changed_device_are_judged_twice_and_no_others(two, counted):
     two.edit(X2, "groups: [4,", "groups: [8,")
     again, then, now = counted(two)

@@ -18,7 +18,7 @@ from rooflint_report.findings import PowerLimit
         (0.5, 0.5, "×0.5"),
         (0.92, 1.07, "×0.92 … ×1.07"),
         (1.0001, 1.0001, "×1.0001"),  # as many digits as it takes to differ from 1
-        (1.00004, 2.0, "×1.00004 … ×2"),
+        (1.00004, 2.0, "×1 … ×2"),  # beside a change that counts
         (1.0, 1.0, "×1"),
         (1 + 1e-8, 1 + 1e-12, "×1.00000001 … ×1"),  # never more than nine digits
         (None, 2.0, ""),
@@ -265,9 +265,9 @@ def test_the_text_has_changes_moves_powers_and_how_they_act_together(delta):
         "  brief, p. 3 (read)",
         "  alone moves 1 prediction of acme/x1: latency ×0.5",
         "",
-        "device                            quantity          moved  factor",
-        "acme/x1                           latency            3/10  ×0.5",
-        "acme/x1                           power              2/10  2 no longer known",
+        "device   quantity  moved  factor",
+        "acme/x1  latency    3/10  ×0.5",
+        "acme/x1  power      2/10  2 no longer known",
         "",
         "power at the printed peak",
         "  acme/x1: another power",
@@ -278,11 +278,32 @@ def test_the_text_has_changes_moves_powers_and_how_they_act_together(delta):
 
 def test_the_text_is_cut_to_as_many_moves_as_asked_for(delta):
     text = as_text(delta, 1)
-    assert "x1                           power " not in text
+    assert "x1  power " not in text
     assert "×0.5\n… and 1 more (rooflint diff --all)\n" in text
     assert "more" not in as_text(delta, None)
     assert "printed peak" not in as_text(delta, 0)
     assert "… and 2 more (rooflint diff --all)" in as_text(delta, 0)
+
+
+def test_changes_of_less_than_a_thousandth_are_counted_and_not_listed(delta):
+    near = {"low": 0.9995, "high": 1.0002, "factor": "×0.9995 … ×1.0002"}
+    one, other = moved("energy_j", **near), moved("power_w", **near | {"knowledge": ["1 newly known"]})
+    both = delta.model_copy(update={"moves": [*delta.moves, one, other]})
+    assert "… and 1 more, 1 of them by less than 0.1 % (rooflint diff --all)" in as_text(both)
+    assert "1 newly known" in as_text(both)  # some are no small change
+    assert "| energy |" not in as_md(both)
+    assert "x1  energy " in as_text(both, None)
+    small = {"low": 0.9995, "high": 1.0, "rows": 1}
+    alone = difference(moves(0.5), Move("acme/x1", "energy_j", of=10, **small))
+    assert module._effect(Effect(CHANGE, (), alone)).alone == "alone moves 2 predictions: latency ×0.5"
+
+
+def test_a_long_word_keeps_its_column_and_waits_are_explained(delta):
+    both = delta.model_copy(update={"moves": [moved(), moved("compute_wait_s", rows=17, of=60)]})
+    head, first, second, _, wait, *_ = as_text(both).splitlines()[8:]
+    assert head.index("factor") == first.index("×0.5") == second.index("×0.5")
+    assert wait.startswith("Compute-bound time is that of the kernels which wait for compute")
+    assert "Compute-bound" not in as_text(delta)
 
 
 def test_a_second_line_of_a_move_stands_below_the_factor(delta):

@@ -4,6 +4,7 @@ import os
 from collections.abc import Sequence
 from contextlib import ExitStack
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -80,12 +81,18 @@ def diff(
     if golden and not claims:
         raise RooflintError("--golden needs --claims: predictions rest on no golden file")
     found, counted, watching = _found(old, new, _roots(specs), golden, claims=claims)
+    run = None
     if evidence:
         more = {"claim_changes": counted, "watched": watching}
         add(evidence, delta=found, **{name: one for name, one in more.items() if one})
+        run = load_evidence(evidence) if counted else None
+    said = claim_text.lines(counted, run) if counted else []
+    is_red = bool(said) and said[-1].startswith(claim_text.FAILED)
     form, most = form or _form(output), None if everything else moved.FEW if evidence else moved.MOST
     whole = Differences.model_construct(**dict(found), claim_changes=counted) if counted else found
     text = as_json(whole) if form == Form.JSON else (moved.as_md if form == Form.MD else moved.as_text)(found, most)
+    if is_red:  # why, before all that moved
+        typer.echo("\n".join([*said[:-1], ""]), err=form != Form.TEXT)
     if output:
         try:
             write_atomically(output, text)
@@ -97,9 +104,8 @@ def diff(
     far = fail_over is not None and _moved_over(found, fail_over)
     if far:
         typer.echo(f"failed: a prediction changed by more than ×{fail_over:g}", err=True)
-    run = load_evidence(evidence) if evidence and counted else None
-    if counted:
-        typer.echo(f"\n{claim_text.as_text(counted, run)}", nl=False, err=form != Form.TEXT)
+    if said:
+        typer.echo("\n".join(["", *(said[-1:] if is_red else said)]), err=form != Form.TEXT)
     if run and os.environ.get("GITHUB_ACTIONS") == "true":
         _annotate(run, err=form != Form.TEXT)
     if far or (counted and counted.unstated):
@@ -130,14 +136,22 @@ def _found(
     old: str | None, new: str | None, roots: tuple[Path, ...], golden: list[Path] | None, *, claims: bool
 ) -> tuple[Delta, ClaimChanges | None, list[Watched]]:
     here = Path.cwd()
-    with ExitStack() as stack:
+    with progress.bar("reading both sides", 3 if claims else 2) as advance, ExitStack() as stack:
         before = stack.enter_context(opened(old or base_of(repository(here)), roots, here))
         after = stack.enter_context(opened(new, roots, here))
         both = sides(before, after, golden or (), here) if claims else None
+        advance(what="predicting both sides")
         watching = _watching(before, after)
         found = compare(before, after)
+        delta = moved.summary(found)
         facts = (one.change for one in found.effects if isinstance(one.change, Change))
-        return moved.summary(found), claim_changes(*both, facts) if both else None, watching
+        advance(what="judging claims")
+        said = partial(_in_bar, advance)
+        return delta, claim_changes(*both, facts, said) if both else None, watching
+
+
+def _in_bar(advance: progress.Advance, text: str) -> None:
+    advance(0, what=text)
 
 
 def _watching(before: Side, after: Side) -> list[Watched]:

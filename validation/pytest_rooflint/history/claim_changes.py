@@ -1,7 +1,7 @@
 """What became of the claims, recordings and guarded facts of a base, and the reason that is stated for each loss."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -14,6 +14,7 @@ from pytest_rooflint.history.claim_reasons import Reasons
 from pytest_rooflint.history.claim_sides import ClaimSide, Judged, judged
 from pytest_rooflint.history.culprits import causes
 from pytest_rooflint.mutation import tables
+from pytest_rooflint.suite.judge import silent
 from rooflint.base.errors import Problem, RooflintError, shown
 from rooflint.base.facts import Fact
 from rooflint.base.files import file_digest
@@ -30,9 +31,15 @@ FactKey = tuple[str, str, str]
 """File below its root, path and operating point of a fact: what both sides call it."""
 
 
-def claim_changes(before: ClaimSide, after: ClaimSide, changes: Iterable[Change]) -> records.ClaimChanges:
-    """The claims of two sides compared; `changes` are the facts that differ between their specs."""
-    old, new = judged(before, after)
+def claim_changes(
+    before: ClaimSide, after: ClaimSide, changes: Iterable[Change], say: Callable[[str], None] = silent
+) -> records.ClaimChanges:
+    """The claims of two sides compared; `changes` are the facts that differ between their specs.
+
+    Says meanwhile what it is at.
+    """
+    old, new = judged(before, after, say)
+    say("searching for causes")
     found = _Found(before, after, old, new, Reasons(before, after, old, new), tuple(changes))
     return found.record()
 
@@ -73,7 +80,7 @@ class _Found:
             causes=causes(self.before, self.after, self.pairs),
             unreadable=unreadable,
             unstated=losses + fails + files,
-            text=f"{self._both}: {_outcome(losses, fails, files, self._hidden)}",
+            text=f"{_outcome(losses, fails, files, self._hidden)}; {self._both}",
         )
 
     @property

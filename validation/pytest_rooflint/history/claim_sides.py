@@ -3,7 +3,7 @@
 A claim of the revision is not judged again where nothing that it read differs: it has the verdict of today's.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,7 +13,7 @@ from pytest_rooflint.golden import kinds
 from pytest_rooflint.golden.kinds import MEASURED, Claim
 from pytest_rooflint.history.side import Side, Specs, repository
 from pytest_rooflint.suite.dependencies import Changed, Dependencies, Name, tracked
-from pytest_rooflint.suite.judge import brief, caught
+from pytest_rooflint.suite.judge import brief, caught, silent
 from pytest_rooflint.suite.store import READ
 from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Outcome
@@ -165,9 +165,19 @@ def _named_then(old: Specs, golden: list[Path], top: Path, here: Path) -> list[P
     return golden
 
 
-def judged(before: ClaimSide, after: ClaimSide) -> tuple[list[Judged], list[Judged]]:
+STEP = 100
+"""Claims after which it is said how far the judging is."""
+
+
+def judged(
+    before: ClaimSide, after: ClaimSide, say: Callable[[str], None] = silent
+) -> tuple[list[Judged], list[Judged]]:
     """All claims of both sides with their verdicts, in the order of the golden files."""
-    new = [after.judge(claim) for claim in after.suite.claims()]
+    new, claims = [], after.suite.claims()
+    for number, claim in enumerate(claims):
+        if not number % STEP:
+            say(f"judging claims: {number} of {len(claims)}")
+        new.append(after.judge(claim))
     by_id = {one.id: one for one in new}
     moved = _moved(before, after)
     old = []

@@ -13,26 +13,30 @@ MOST = 5
 """Losses that are printed in full, and claims of a cause that are listed."""
 
 
-def as_text(found: ClaimChanges, run: Evidence | None = None) -> str:
-    """A dozen lines at most where little changed: losses without a reason, all changes by number, and the outcome.
+FAILED = "failed: "
+"""How the last line begins where something fails."""
+
+
+def lines(found: ClaimChanges, run: Evidence | None = None) -> list[str]:
+    """A dozen at most where little changed: losses without a reason, all changes by number, and last the outcome.
 
     With the run that the comparison was added to: why its claims fail.
     """
     explained = {claim for one in _blamed(found.causes) for claim in one.claims}
     failing = {name(one) for one in run.verdicts if one.outcome == "fail"} if run else set[str]()
     red = [*_losses(found, explained | failing)]
-    lines = [*(problems(run) if run else found.unreadable)[:MOST], *(line for block in red[:MOST] for line in block)]
-    lines += [f"… and {len(red) - MOST} more (in the evidence)"] if len(red) > MOST else []
-    lines += _others(run) if run else []
-    lines += _causes(found.causes, culprits(run) if run else ()) if found.causes else []
-    lines += _counted(found)
-    return "\n".join(map(sanitized, (*lines, _verdict(found, run)))) + "\n"
+    said = [*(problems(run) if run else found.unreadable)[:MOST], *(line for block in red[:MOST] for line in block)]
+    said += [f"… and {len(red) - MOST} more (in the evidence)"] if len(red) > MOST else []
+    said += _others(run) if run else []
+    said += _causes(found.causes, culprits(run) if run else ()) if found.causes else []
+    said += _counted(found)
+    return [*map(sanitized, (*said, _verdict(found, run)))]
 
 
 def _verdict(found: ClaimChanges, run: Evidence | None) -> str:
     """The decisive line: a run may fail for what no comparison of claims finds, such as a device without any."""
     parts = [] if found.unstated else [*_red(found, run)]
-    return f"failed: {'; '.join([*parts, found.text])}" if found.unstated or parts else found.text
+    return f"{FAILED}{'; '.join([*parts, found.text])}" if found.unstated or parts else found.text
 
 
 def _red(found: ClaimChanges, run: Evidence | None) -> Iterator[str]:

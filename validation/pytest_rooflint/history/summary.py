@@ -31,6 +31,11 @@ WORDS: Mapping[str, str] = {
     "peak_memory_bytes": "peak memory",
 }
 
+WAITED = (
+    "Compute-bound time is that of the kernels which wait for compute, and so on; a kernel that waits for "
+    "something else than before moves all of its time."
+)
+
 _NAMED = 6
 """Devices that a sentence names."""
 
@@ -144,11 +149,21 @@ def others(
     yield from (one.text for one in left_out)
 
 
+NOISE = 1e-3
+"""A change below which a move is not listed beside others. [1]"""
+
+
+def is_noise(low: float | None, high: float | None) -> bool:
+    """Whether all factors are 1 within NOISE."""
+    return low is not None and high is not None and low >= 1 - NOISE and high <= 1 + NOISE
+
+
 def span(low: float | None, high: float | None) -> str:
     """`×0.92 … ×1.07`, or one factor where both are the same as printed; empty where there is none."""
     if low is None or high is None:
         return ""
-    return " … ".join(dict.fromkeys((_factor(low), _factor(high))))
+    show = _factor if is_noise(low, high) else "×{:.3g}".format
+    return " … ".join(dict.fromkeys((show(low), show(high))))
 
 
 def _factor(factor: float) -> str:
@@ -230,8 +245,9 @@ def alone(effect: Effect, moves: Sequence[records.Shift]) -> str:
     predictions = effect.alone.predictions
     if not predictions:
         return f"alone moves no prediction{_of(effect.holders)}{power}"
-    told = [one for one in moves if one.quantity not in records.WAITS or len(moves) == 1]
-    text = [f"{one.word} {' and '.join(parts(one)) or 'from or to nothing'}" for one in told or moves]
+    far = [one for one in moves if one.knowledge or not is_noise(one.low, one.high)] or moves
+    told = [one for one in far if one.quantity not in records.WAITS or len(far) == 1]
+    text = [f"{one.word} {' and '.join(parts(one)) or 'from or to nothing'}" for one in told or far]
     return f"alone moves {counted(predictions, 'prediction')}{_of(effect.holders)}: {', '.join(text)}{power}"
 
 
@@ -330,12 +346,10 @@ WIDTH = 80
 MOST, FEW = 40, 6
 """Moves that are listed unless all are asked for; and beside a run, whose evidence has them all."""
 
-_COLUMNS = "{:<34}{:<13}{:>10}  "
-
 
 def as_text(found: records.Delta, most: int | None = MOST) -> str:
     """Changes with their effects alone, then the moves; `most` is None for all moves."""
-    moves = found.moves[:most]
+    moves = _listed(found, most)
     lines = [line for text in (found.text, *found.also) for line in _wrapped(text)]
     for change in found.changes:
         lines += ["", _place(change)]
@@ -352,24 +366,35 @@ def as_text(found: records.Delta, most: int | None = MOST) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _listed(found: records.Delta, most: int | None) -> list[records.Moved]:
+    """As many moves, without those of less than NOISE; all of them for None."""
+    if most is None:
+        return found.moves
+    return [one for one in found.moves if one.knowledge or not is_noise(one.low, one.high)][:most]
+
+
 def _rest(found: records.Delta, shown: list[records.Moved]) -> list[str]:
     hidden = len(found.moves) - len(shown)
     base = f" {found.old.commit[:12]}" if found.old.commit else ""
-    return [f"… and {hidden} more (rooflint diff{base} --all)"] if hidden else []
+    near = sum(is_noise(one.low, one.high) and not one.knowledge for one in found.moves)
+    small = f", {near} of them by less than 0.1 %" if near else ""
+    return [f"… and {hidden} more{small} (rooflint diff{base} --all)"] if hidden else []
 
 
 def _place(change: records.Change) -> str:
     return f"{change.file}:{change.line}" if change.line else str(change.file)
 
 
-def _grid(moves: Iterable[records.Moved]) -> Iterator[str]:
-    head = _COLUMNS.format("device", "quantity", "moved")
-    yield f"{head}factor"
-    for move in moves:
-        first, *more = parts(move) or [""]
-        rows = f"{move.rows}/{move.of}"
-        yield f"{_COLUMNS.format(move.device, move.word, rows)}{first}".rstrip()
+def _grid(moves: Sequence[records.Moved]) -> Iterator[str]:
+    cells = [("device", "quantity", "moved"), *((one.device, one.word, f"{one.rows}/{one.of}") for one in moves)]
+    device, quantity, rows = (max(map(len, column)) for column in zip(*cells, strict=True))
+    heads = [f"{one:<{device}}  {word:<{quantity}}  {moved:>{rows}}  " for one, word, moved in cells]
+    for head, texts in zip(heads, [["factor"], *map(parts, moves)], strict=True):
+        first, *more = texts or [""]
+        yield f"{head}{first}".rstrip()
         yield from (" " * len(head) + text for text in more)
+    if any(one.quantity in WAITS for one in moves):
+        yield from ("", *_wrapped(WAITED))
 
 
 def _wrapped(text: str, indent: int = 0) -> list[str]:
@@ -381,7 +406,7 @@ def _wrapped(text: str, indent: int = 0) -> list[str]:
 
 def as_md(found: records.Delta, most: int | None = MOST) -> str:
     """A heading, what changed, and the table of moves."""
-    moves = found.moves[:most]
+    moves = _listed(found, most)
     blocks = ["## What moved", "\n".join(f"- {text}" for text in (found.text, *found.also))]
     if found.changes:
         head = ("where", "change", "source", "alone")
