@@ -141,13 +141,13 @@ def _needed(case: Case, span: Span, fact: Fact) -> Iterator[Cause]:
 
 
 def _of_bits(fact: Fact, needed: Fact) -> tuple[Fact, str]:
-    """The value that a fact needs, as it should be written, and the reason where it is bits for bytes."""
+    """The value that a fact needs, as it should be written, and which of bits and bytes was taken for the other."""
     eight = next((one for one in (8.0, 1 / 8) if math.isclose(fact.value / needed.value, one, rel_tol=1e-6)), None)
     if eight is None or fact.quantity.dimension not in (BYTES, BYTES_PER_S):
         return needed, ""
     if eight < 1 and "bit" in fact.display and not fact.path.endswith(".bus"):  # the digits are right
         needed = replace(fact, quantity=parse_quantity(fact.display.replace("bit", "B")))
-    return needed, ": bits for bytes"
+    return needed, ": bits were taken for bytes" if eight > 1 else ": bytes were taken for bits"
 
 
 def is_outlier(case: Case, fact: Fact, value: float) -> bool:

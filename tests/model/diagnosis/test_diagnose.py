@@ -144,9 +144,9 @@ def test_the_bus_that_is_wrong_is_among_the_causes():
     ("device", "path", "value", "expected", "sentence"),
     [
         # 40 960 bit / 8 × 5.238 Gbit/s = 26.8 TB/s, eight times the 3.352 TB/s of 5120 bit
-        (H100, "memories.hbm3.bus", 40960 / 8, 3.352e12, "bus 40960 bit would have to be 5120 bit: bits for bytes"),
+        (H100, "memories.hbm3.bus", 40960 / 8, 3.352e12, "bus 40960 bit would have to be 5120 bit: bits were taken for bytes"),
         # 256 bit are 32 B: somebody wrote the bytes
-        (T4, "memories.gddr6.bus", 32 / 8, 320e9, "bus 32 bit would have to be 256 bit: bits for bytes"),
+        (T4, "memories.gddr6.bus", 32 / 8, 320e9, "bus 32 bit would have to be 256 bit: bytes were taken for bits"),
     ],
 )
 def test_a_bus_in_the_other_of_bits_and_bytes(device, path, value, expected, sentence):
@@ -158,7 +158,7 @@ def test_a_bandwidth_in_bits_keeps_its_digits():
     fact = KPU.facts["memories.hbm3.bandwidth"]
     wrong = KPU.with_facts({fact.path: replace(fact, quantity=parse_quantity("1638 Gbit/s"))})
     found = {cause.text: cause for cause in candidates(bandwidth(wrong, "hbm3", 1638e9, 0.5e9))}
-    cause = found["bandwidth 1638 Gbit/s would have to be 1638 GB/s: bits for bytes"]
+    cause = found["bandwidth 1638 Gbit/s would have to be 1638 GB/s: bytes were taken for bits"]
     assert (cause.repair, cause.repaired.value) == ("1638 GB/s", 1638e9)
 
 

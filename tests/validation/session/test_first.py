@@ -236,6 +236,7 @@ def test_without_a_kept_run_all_claims_are_judged(changed):
     assert status == 0
     assert text.startswith("no earlier run of the whole suite was kept, so all claims are judged\n")
     assert "10 passed" in text
+    assert text.endswith("\nall claims were judged: no earlier run of the whole suite was kept\n")
 
 
 @pytest.mark.slow
@@ -310,7 +311,14 @@ def test_the_causes_of_what_depends_on_changes_are_tried_on_other_claims(run, ti
 def test_a_run_that_failed_otherwise_than_by_a_claim_is_no_base(run, tiny, again):
     tiny.write("specs/hardware/acme/x2.yaml", tiny.read(SPEC))  # a device without a claim
     run()
-    assert again() == (None, ["the last run failed for another reason than a claim, so all claims are judged"])
+    assert again() == ("the last run failed for another reason than a claim", [])
+
+
+def test_a_run_of_other_folders_is_no_base_and_one_of_them_is_named(run, tiny, again):
+    run()
+    tiny.edit("pyproject.toml", '["specs"]', '["specs", "more"]')
+    (tiny.root / "more").mkdir()
+    assert again() == ("the last run was of other folders than more/", [])
 
 
 @pytest.mark.slow
@@ -321,12 +329,13 @@ def test_other_options_are_refused_beside_it(changed):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("inside", [False, True])
 def test_a_run_in_another_environment_with_the_same_shipped_specs_is_known(
-    changed, tiny, monkeypatch, tmp_path_factory
+    changed, tiny, monkeypatch, tmp_path_factory, inside
 ):
-    # a hook of pre-commit is installed apart, with its own copy of what is shipped
+    # a hook of pre-commit is installed apart, with its own copy of what is shipped; tox has one below the project
     changed()
-    copy = tmp_path_factory.mktemp("environment") / "specs"
+    copy = (tiny.root / ".tox" if inside else tmp_path_factory.mktemp("environment")) / "specs"
     shutil.copytree(PACKAGED, copy)
     lines = []
     monkeypatch.chdir(tiny.root)

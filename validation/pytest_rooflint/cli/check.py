@@ -5,7 +5,7 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -92,8 +92,7 @@ def check(
         _refuse_beside("--watch" if watch else "--changed", others, context.args)
         if watch:
             raise typer.Exit(_watch(golden, specs))
-        if (status := _changed(golden, specs)) is not None:
-            raise typer.Exit(status)
+    whole = _changed(golden, specs) if changed else ""
     home = project_root()
     if evidence is None:
         evidence = home / EVIDENCE
@@ -124,7 +123,7 @@ def check(
         status = status or rendered
     elif report and not status:
         typer.echo("no report: it is about claims, and no golden folder is configured")
-    raise typer.Exit(status)
+    _end(status, whole)
 
 
 def _arguments(*, is_brief: bool, is_compared: bool) -> list[str]:
@@ -187,12 +186,24 @@ def _watch(golden: list[Path] | None, specs: list[Path] | None) -> int:
     return watch(Suite.of_project(golden, specs), lambda text: typer.echo(sanitized(text)))
 
 
-def _changed(golden: list[Path] | None, specs: list[Path] | None) -> int | None:
+def _changed(golden: list[Path] | None, specs: list[Path] | None) -> str:
+    """Why all claims have to be judged; empty for specs alone. Raises Exit where what changed was enough."""
     from pytest_rooflint.session.first import judge_changed  # noqa: PLC0415  # as above
 
     if not (golden or configured("rooflint_golden")) and (specs or configured("rooflint_specs")):
-        return None  # specs alone are checked at once
-    return judge_changed(golden, specs, project_root() / FOLDER, lambda text: typer.echo(sanitized(text)))
+        return ""  # specs alone are checked at once
+    found = judge_changed(golden, specs, project_root() / FOLDER, lambda text: typer.echo(sanitized(text)))
+    if isinstance(found, int):
+        raise typer.Exit(found)
+    typer.echo(f"{found}, so all claims are judged")
+    return found
+
+
+def _end(status: int, whole: str) -> NoReturn:
+    """Raises Exit, and says last why all claims were judged."""
+    if whole:
+        typer.echo(f"all claims were judged: {whole}")
+    raise typer.Exit(status)
 
 
 def _run(module: str, *arguments: str) -> int:

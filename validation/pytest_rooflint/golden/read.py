@@ -234,7 +234,10 @@ def _not_too_wide(expectation: Expectation, common: CommonSpec) -> None:
         wide = f"{expectation.tolerance_text} is wider than ±{WIDE:.0%}"
         if expectation.tolerance == "stated":
             raise ClaimError(f"expect: tolerance {wide}; add 'why:'")
-        raise ClaimError(f"expect: as few digits as these mean a tolerance, and {wide}; add digits or add 'why:'")
+        raise ClaimError(
+            f"expect: the digits of '{expectation.text}' leave a tolerance, and {wide}; write "
+            f"'{expectation.text} ± 1 %' if the figure is exact, more digits if they are printed, or add 'why:'"
+        )
 
 
 def _xfail(common: CommonSpec, expectation: Expectation | None, written: str | None) -> Xfail | None:

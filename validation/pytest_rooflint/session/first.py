@@ -101,13 +101,6 @@ class Record:
 _RECORD = TypeAdapter(Record)
 
 
-def _anywhere(name: str) -> str:
-    """A file by a name that other environments know: a hook of pre-commit has its own copy of the shipped specs."""
-    packaged = f"{shown(PACKAGED)}/"
-    outside = packaged.startswith("/") and name.startswith(packaged)
-    return f"rooflint/specs/{name.removeprefix(packaged)}" if outside else name
-
-
 @dataclass(frozen=True)
 class Judged:
     """What became of the claims that depend on changed files."""
@@ -161,21 +154,46 @@ class First:
     def files(self) -> Mapping[str, str]:
         """Digests of the files as this run found them."""
         found = store.digests((*self.suite.golden_roots, *self.suite.registry.roots))
-        return {_anywhere(name): digest for name, digest in found.items()}
+        return {self._anywhere(name): digest for name, digest in found.items()}
+
+    def _anywhere(self, name: str) -> str:
+        """A file by a name that other environments know: a hook of pre-commit and tox have copies of the shipped specs.
+
+        Where the shipped specs are the project's own, they have their place in it.
+        """
+        is_copy = self._copy and name.startswith(self._copy)
+        return f"rooflint/specs/{name.removeprefix(self._copy)}" if is_copy else name
+
+    @cached_property
+    def _copy(self) -> str:
+        """The folder of the shipped specs; empty where they are the project's own."""
+        return "" if self.suite.is_own(PACKAGED) else f"{shown(PACKAGED)}/"
 
     @cached_property
     def before(self) -> Record:
         """What the last run kept; nothing where it kept none, was about other folders, or something else wrote it."""
+        return self._kept if self._kept.folders == self._folders else Record()
+
+    @cached_property
+    def _kept(self) -> Record:
         try:
-            found = _RECORD.validate_json(store.kept(self.file))
+            return _RECORD.validate_json(store.kept(self.file))
         except ValidationError:
             return Record()
-        return found if found.folders == self._folders else Record()
+
+    @property
+    def why_nothing(self) -> str:
+        """Why nothing is known of the last run."""
+        then = self._kept.folders
+        if not then:
+            return "no earlier run of the whole suite was kept"
+        other = [name for name in self._folders if name not in then] or [*then]
+        return f"the last run was of other folders than {other[0]}"
 
     @property
     def _folders(self) -> tuple[str, ...]:
         roots = (*self.suite.golden_roots, *self.suite.registry.roots)
-        return (str(Path.cwd()), *(_anywhere(f"{shown(root)}/") for root in roots))
+        return (str(Path.cwd()), *(self._anywhere(f"{shown(root)}/") for root in roots))
 
     def sentences(self, started_in: Path, *, excuses: bool, blocks: bool = True) -> Iterator[str]:
         """What changed since the last run, and what the claims that depend on it say; nothing where none is known."""
@@ -263,13 +281,14 @@ class First:
         registry = self.suite.registry
         for section, folder in (("device", "hardware"), ("device", "systems"), ("architecture", "architectures")):
             for root in registry.roots:
-                there = f"{_anywhere(shown(root / folder))}/"
-                gone = (name for name in changed - self.files.keys() if name.startswith(there))
-                yield from (f"{section} {Path(name.removeprefix(there)).with_suffix('').as_posix()}" for name in gone)
+                below = f"{self._anywhere(shown(root / folder))}/"
+                gone = (name for name in changed - self.files.keys() if name.startswith(below))
+                yield from (f"{section} {Path(name.removeprefix(below)).with_suffix('').as_posix()}" for name in gone)
         with suppress(InputError):
             devices = {**registry.system_files, **registry.files}
             for section, files in (("device", devices), ("architecture", registry.architecture_files)):
-                yield from (f"{section} {name}" for name, file in files.items() if _anywhere(shown(file)) in changed)
+                there = ((name, self._anywhere(shown(file))) for name, file in files.items())
+                yield from (f"{section} {name}" for name, file in there if file in changed)
 
     def _verdict(self, claim: Claim, started_in: Path, judged: Callable[..., Verdict]) -> Verdict:
         nodeid = f"{shown(claim.file)}::{claim.id}"
@@ -285,20 +304,18 @@ class First:
 
 def judge_changed(
     golden: Sequence[Path] | None, specs: Sequence[Path] | None, kept: Path, say: Callable[[str], None]
-) -> int | None:
+) -> int | str:
     """Judge what depends on files that changed since the last run, which left its record in a folder, or failed in it.
 
-    Quick claims come first. The exit status; None where no run of the whole suite was kept there, or where one failed
-    for another reason than a claim.
+    Quick claims come first. The exit status; why all claims have to be judged where no run of the whole suite was kept
+    there, or where one failed for another reason than a claim.
     """
     first = First(Suite.of_project(golden, specs), kept / FILE)
     found = first.judged(Path.cwd(), excuses=True, limit_s=ALONE_S, with_failed=True)
     if found is None:
-        say("no earlier run of the whole suite was kept, so all claims are judged")
-        return None
+        return first.why_nothing
     if first.before.is_red and not first.before.failed:
-        say("the last run failed for another reason than a claim, so all claims are judged")
-        return None
+        return "the last run failed for another reason than a claim"
     if not (found.changed or found.failed):
         say("nothing changed since the last run")
         return 0
