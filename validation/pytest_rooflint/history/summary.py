@@ -393,7 +393,7 @@ def _grid(moves: Sequence[records.Moved]) -> Iterator[str]:
         first, *more = texts or [""]
         yield f"{head}{first}".rstrip()
         yield from (" " * len(head) + text for text in more)
-    if any(one.quantity in WAITS for one in moves):
+    if any(one.quantity in records.WAITS for one in moves):
         yield from ("", *_wrapped(WAITED))
 
 
