@@ -44,6 +44,13 @@ class Config:
             raise WorkloadError(f"{self.name}: {names[0]}: is missing")
         return otherwise
 
+    def required(self, *keys: str) -> None:
+        """Refuse a configuration without these, all at once."""
+        if lacking := [key for key in keys if self.get(key) is None]:
+            *others, last = lacking
+            names = f"{', '.join(others)} and {last}: are missing" if others else f"{last}: is missing"
+            raise WorkloadError(f"{self.name}: {names}")
+
     def sizes(self, key: str, otherwise: Iterable[int] | None = None) -> tuple[int, ...]:
         """A list of sizes."""
         found = self.get(key, otherwise)
@@ -106,6 +113,10 @@ def unknown_type(name: str, keys: Mapping[str, Any], known: Iterable[str]) -> Wo
 
 def _common(config: Config) -> Facts:
     """What nearly all decoders say with the same keys."""
+    config.required(
+        *("num_hidden_layers", "hidden_size", "num_attention_heads", "intermediate_size"),
+        *("vocab_size", "max_position_embeddings"),
+    )
     heads, hidden = config.size("num_attention_heads"), config.size("hidden_size")
     return {
         "layers": config.size("num_hidden_layers"),

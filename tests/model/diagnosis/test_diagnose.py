@@ -144,7 +144,13 @@ def test_the_bus_that_is_wrong_is_among_the_causes():
     ("device", "path", "value", "expected", "sentence"),
     [
         # 40 960 bit / 8 × 5.238 Gbit/s = 26.8 TB/s, eight times the 3.352 TB/s of 5120 bit
-        (H100, "memories.hbm3.bus", 40960 / 8, 3.352e12, "bus 40960 bit would have to be 5120 bit: bits were taken for bytes"),
+        (
+            H100,
+            "memories.hbm3.bus",
+            40960 / 8,
+            3.352e12,
+            "bus 40960 bit would have to be 5120 bit: bits were taken for bytes",
+        ),
         # 256 bit are 32 B: somebody wrote the bytes
         (T4, "memories.gddr6.bus", 32 / 8, 320e9, "bus 32 bit would have to be 256 bit: bytes were taken for bits"),
     ],

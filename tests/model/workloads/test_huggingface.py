@@ -64,6 +64,10 @@ def test_a_file_is_a_network_wherever_one_is_accepted(tmp_path):
         ),
         ({"model_type": None}, f"model_type: want one of {', '.join(sorted([*FAMILIES, *ARCHITECTURES]))}, found none"),
         ({"hidden_size": None}, "hidden_size: is missing"),
+        (
+            {"intermediate_size": None, "vocab_size": None, "max_position_embeddings": None},
+            "intermediate_size, vocab_size and max_position_embeddings: are missing",
+        ),
         ({"num_hidden_layers": "32"}, "num_hidden_layers: want a whole number of at least 1, found 32"),
         ({"hidden_act": "mish"}, "hidden_act: want one of silu"),
     ],
