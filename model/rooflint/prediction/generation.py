@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from rooflint.base import units
 from rooflint.base.memo import memoised
+from rooflint.base.text import counted
 from rooflint.cost.tables import NoPriceError
 from rooflint.energy.model import Energies
 from rooflint.prediction.comparison import Contender, Criterion, Requirement, contend
@@ -66,7 +67,7 @@ class Phase:
         return max(self.waits_s, key=lambda name: self.waits_s[name])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Generation:
     """A run on one device, or on several that share the network."""
 
@@ -84,6 +85,9 @@ class Generation:
     """Of one device; None where no price is known."""
     is_floor: bool = False
     """Whether its times are the roofline's, a lower bound, although calibrated ones were asked for."""
+
+    def __repr__(self) -> str:
+        return f"<Generation on {self.name}, batch {self.run.batch}: {self.tokens_per_s:.4g} tokens/s>"
 
     @property
     def short(self) -> str:
@@ -206,7 +210,7 @@ RUN_CRITERIA: Mapping[str, Criterion] = MappingProxyType(
 RUN_EXAMPLE = "first-token<500ms,per-token<20ms"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Candidate:
     """A target with its runs, or with the reason why it cannot run them."""
 
@@ -217,6 +221,9 @@ class Candidate:
     runs: tuple[Generation, ...] = ()
     split: Split | None = None
     """The network on several devices; None on one."""
+
+    def __repr__(self) -> str:
+        return f"<Candidate {self.label} {self.setting.compute}: {counted(len(self.runs), 'run')}>"
 
     @property
     def label(self) -> str:

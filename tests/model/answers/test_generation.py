@@ -62,6 +62,13 @@ def test_a_lower_bound_does_not_win_against_calibrated_times():
     assert pareto([h100, mi300x]) == (h100,)
 
 
+def test_a_run_and_a_candidate_are_shown_in_a_line():
+    (candidate,) = rl.generate("llama-3.1-8b", "h100-sxm5", prompt=512, generate=64).candidates
+    assert repr(candidate) == "<Candidate nvidia/h100-sxm5-80gb bf16: 1 run>"
+    rate = f"{candidate.runs[0].tokens_per_s:.4g} tokens/s"
+    assert repr(candidate.runs[0]) == f"<Generation on h100-sxm5-80gb bf16, batch 1: {rate}>"
+
+
 def test_launches_that_engines_save_and_prices_of_other_years_are_told():
     def told(*devices, **more):
         return rl.generate("llama-3.1-8b", list(devices), prompt=512, generate=64, **more).answer().record.caveats
