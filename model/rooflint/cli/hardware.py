@@ -314,7 +314,7 @@ def precisions(form: Format = "text") -> None:
     if form not in ("text", "md"):
         typer.echo(write(_formats_and_policies(), form), nl=False)
         return
-    columns = ("policy", "weights", "read beside", "cache", "products in", "published as")
+    columns = ("policy", "weights", "activations", "cache", "products in", "published as")
     rows = (
         (name, f"{one.weights.stored_bits:.4g} bit", one.activations, one.cache, " or ".join(one.compute), one.source)
         for name, one in POLICIES.items()

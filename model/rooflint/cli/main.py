@@ -226,6 +226,7 @@ def main() -> None:
     """
     gc.set_threshold(COLLECT_AFTER)
     warnings.showwarning = _warn
+    _show_progress()
     try:
         _run()
     except OSError as error:
@@ -237,6 +238,16 @@ def main() -> None:
         sys.exit(1)
     finally:
         gc.freeze()  # or Python looks for cycles among all objects before it ends, which takes a fifth of a help
+
+
+def _show_progress() -> None:
+    """Let a terminal show what the library is at when it takes long."""
+    if sys.stderr and sys.stderr.isatty():
+        import logging  # noqa: PLC0415  # nothing that writes to a file or a pipe needs it
+
+        log = logging.getLogger("rooflint")
+        log.addHandler(logging.StreamHandler())
+        log.setLevel(logging.INFO)
 
 
 def _run() -> None:

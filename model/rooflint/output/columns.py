@@ -32,6 +32,7 @@ STRONG = "▸ "
 
 _FIGURE = re.compile(r"[*≈~<>≤≥±+−-]*\s?[.\d]")
 _NUMBER_AND_UNIT = re.compile(r"(?<![^\s(*≈<>=])([≈~<>≤≥±+−-]*\.?\d[\d.,]*) (?=[^\s\d]{1,10}(?:[\s,;.:)]|$))")
+_SIGN_AND_NAME = re.compile(r"(?<!\S)([≈≥≤]) (?=\S)")
 _BREAK = re.compile(r"(?<=[/_-])(?!\d+\b)|(?<=\.)(?=[A-Za-z])")
 
 Styles = Callable[[int, int], str]
@@ -45,7 +46,10 @@ def plain(text: str) -> str:
 
 
 def broken(text: str, width: int) -> list[str]:
-    """Lines of at most so many columns: a number stays with its unit, words break behind `/`, `-`, `_` and dots."""
+    """Lines of at most so many columns: a number stays with its unit and a sign with what follows, where they fit.
+
+    Words break behind `/`, `-`, `_` and dots.
+    """
     lines = [""]
     for atom in _atoms(text, width):
         if not lines[-1] or cell_len(lines[-1] + atom) > width:
@@ -64,7 +68,8 @@ def _atoms(text: str, width: int) -> Iterator[str]:
 
 
 def _words(text: str) -> list[str]:
-    return _NUMBER_AND_UNIT.sub(rf"\1{GLUE}", plain(text)).strip(" ").split(" ")
+    glued = _SIGN_AND_NAME.sub(rf"\1{GLUE}", plain(text))
+    return _NUMBER_AND_UNIT.sub(rf"\1{GLUE}", glued).strip(" ").split(" ")
 
 
 def _pieces(word: str, width: int) -> list[str]:

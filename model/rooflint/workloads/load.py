@@ -7,6 +7,7 @@ modules that capture. It is valid while the files that it was made from are unch
 import difflib
 import hashlib
 import json
+import logging
 import os
 import site
 import sys
@@ -41,6 +42,8 @@ RULES = (
 """Modules that decide what is in a table; when one changes, no older entry is found."""
 
 LIBRARIES = ("torch", "torchvision")
+PROGRESS = logging.getLogger("rooflint")
+"""What takes long; the program shows it on a terminal."""
 
 
 trusted: ContextVar[bool] = ContextVar("trusted", default=False)
@@ -308,6 +311,7 @@ def _kept(
     place = entry(name, inputs, folder)
     found = None if fresh else place.read()
     if found is None:
+        PROGRESS.info("capturing %s with torch; this takes up to a minute, once", name)
         found = captured()
         try:
             place.write(found, sources())

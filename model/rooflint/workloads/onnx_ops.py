@@ -9,7 +9,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from rooflint.workloads.ops import Tensor, UnknownOpError
+from rooflint.workloads.ops import REMEDY, Tensor, UnknownOpError
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def call(node: Node) -> Call:
         return SAME[node.op], {}
     if node.op in OF_ARGUMENT:
         return OF_ARGUMENT[node.op], {"self": node.tensor(0)}
-    raise UnknownOpError(f"unknown op {node.op}: its cost is not known, and an op is never counted as zero")
+    raise UnknownOpError(f"unknown op {node.op}: {REMEDY}")
 
 
 Translation = Callable[[Node], Call]

@@ -246,8 +246,13 @@ def cost(op: str, arguments: Arguments, out: Tensor) -> Cost:
         return Cost(POOLS[op])
     if op in REDUCTIONS:
         return Cost(op, out.numel if "other" in arguments else arguments["self"].numel)
-    raise UnknownOpError(f"unknown op {op}: add its cost to rooflint.workloads.ops; an op is never counted as zero")
+    raise UnknownOpError(f"unknown op {op}: {REMEDY}")
 
+
+REMEDY = (
+    "its cost is not known, and an op is never counted as zero; write it with ops that are counted, such as linear "
+    "layers, or add its cost (docs/growing.md, An op)"
+)
 
 Formula = Callable[[Arguments, Tensor], Cost]
 _FORMULAS: dict[str, Formula] = {}

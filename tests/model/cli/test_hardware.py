@@ -291,6 +291,7 @@ def precisions(*arguments):
 
 def test_precisions_lists_policies_with_what_they_store_and_formats_with_their_bits():
     text = precisions()
+    assert text.split()[:4] == ["policy", "weights", "activations", "cache"]
     assert all(name in text for name in (*POLICIES, *PRECISIONS))
     assert "w4a16-kv8 4.125 bit bf16        fp8   bf16 or fp16" in text
     assert max(map(len, text.splitlines())) <= 80

@@ -1,6 +1,7 @@
 """The program: a table of commands, and one sentence instead of a traceback."""
 
 import errno
+import logging
 import os
 import re
 import subprocess
@@ -148,6 +149,17 @@ def test_words_that_are_left_over_are_told_with_the_way_to_name_several_devices(
     assert (done.status, done.out) == (2, "")
     assert told in done.err
     assert ("commas" in done.err) == ("commas" in told)
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_what_takes_long_is_said_on_a_terminal_alone(run, monkeypatch, terminal):
+    log = logging.getLogger("rooflint")
+    monkeypatch.setattr(log, "handlers", [])
+    monkeypatch.setattr(log, "level", logging.WARNING)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
+    run("--version")
+    assert [type(one) for one in log.handlers] == [logging.StreamHandler] * terminal
+    assert (log.getEffectiveLevel() == logging.INFO) == terminal
 
 
 @pytest.mark.filterwarnings("default::rooflint.base.errors.ExpandedNameWarning")

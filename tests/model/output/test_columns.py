@@ -32,6 +32,8 @@ from rooflint.output.sections import Table
     ("text", "width", "want"),
     [
         ("reaches 12.5 TOP/s here", 12, ["reaches", "12.5 TOP/s", "here"]),
+        ("≈ jetson-agx-orin-64gb", 20, ["≈ jetson-agx-orin-", "64gb"]),
+        ("an engine ≥ the model's", 12, ["an engine", "≥ the", "model's"]),
         ("nvidia/jetson-agx-orin-64gb", 12, ["nvidia/", "jetson-agx-", "orin-64gb"]),
         ("features.denselayer24.conv1", 16, ["features.", "denselayer24.", "conv1"]),
         ("tpu-v4 and hailo-8", 8, ["tpu-v4", "and", "hailo-8"]),

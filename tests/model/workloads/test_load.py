@@ -120,6 +120,14 @@ def test_a_program_is_captured_again_when_its_file_changes(tmp_path, monkeypatch
 
 
 @pytest.mark.slow
+def test_a_capture_is_announced_and_what_is_kept_is_not(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(load, "_captured", lambda target, shapes: ONE)
+    with caplog.at_level("INFO", "rooflint"):
+        for _ in range(2):
+            network("nets:make", folder=tmp_path)
+    assert caplog.messages == ["capturing nets:make with torch; this takes up to a minute, once"]
+
+
 def test_a_factory_is_captured_once_a_shape_and_again_when_asked(tmp_path, monkeypatch):
     asked = []
     monkeypatch.setattr(load, "_captured", lambda target, shapes: asked.append((target, shapes)) or ONE)

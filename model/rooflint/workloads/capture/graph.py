@@ -10,7 +10,7 @@ import torch
 
 from rooflint.base.errors import RooflintError
 from rooflint.workloads.flow import INPUT, Flow
-from rooflint.workloads.ops import CONSTANT, FREE, PICKS, Cost, Op, Tensor, UnknownOpError, cost, is_free
+from rooflint.workloads.ops import CONSTANT, FREE, PICKS, REMEDY, Cost, Op, Tensor, UnknownOpError, cost, is_free
 
 WRITES = frozenset({"copy", "fill", "index_put"})
 """Ops that write into their first argument without reading it."""
@@ -113,7 +113,7 @@ def _row(node: Any, data: set[Any], where: str, has_parts: HasParts) -> Op | Non
 
 def _complex_cost(op: str, out: Tensor) -> Cost:
     if op not in COMPLEX:
-        raise UnknownOpError(f"unknown op {op} of complex numbers: add its cost to rooflint.workloads.capture.graph")
+        raise UnknownOpError(f"unknown op {op} of complex numbers: {REMEDY}")
     return Cost(op, COMPLEX[op] * out.numel)
 
 
