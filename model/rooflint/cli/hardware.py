@@ -17,7 +17,7 @@ from rooflint.base.errors import RooflintError, shown, shown_short
 from rooflint.base.facts import Factor, Grade, weakest
 from rooflint.base.precision import POLICIES, PRECISIONS, rate_unit
 from rooflint.base.precision import precision as precision_named
-from rooflint.base.text import UNKNOWN
+from rooflint.base.text import UNKNOWN, wrapped
 from rooflint.base.units import BYTES_PER_S, OPS_PER_S, format_quantity
 from rooflint.cli.options import Format, Specs
 from rooflint.hardware.device import KINDS, Hardware, working_peak_ops_per_s, working_units
@@ -181,22 +181,25 @@ def _sheet(hardware: Hardware) -> Iterator[str]:
     documents: dict[str, int] = {}
     section = ""
     order = list(dict.fromkeys(_split(path)[0] for path in hardware.facts))
+    keys = max(len(_split(path)[1]) for path in hardware.facts)
+    values = max(len(fact.display) for fact in hardware.facts.values())
     for path, fact in sorted(hardware.facts.items(), key=lambda item: order.index(_split(item[0])[0])):
         above, key = _split(path)
         if above != section:
             yield from ("", f"  {above}")
             section = above
         number = documents.setdefault(f"{fact.source.document} ({fact.source.grade})", len(documents) + 1)
-        yield f"    {key:<22} {fact.display:<14} {fact.source.grade:<9}[{number}] {fact.where}"
+        head = f"    {key:<{keys}} {fact.display:<{values}} {fact.source.grade:<9}[{number}] "
+        yield wrapped(fact.where, head, len(head))
     yield ""
     yield f"  weakest grade: {weakest(tuple(hardware.facts.values()))}"
-    yield from (f"  undisclosed: {path}: {reason}" for path, reason in hardware.undisclosed.items())
+    yield from (wrapped(f"{path}: {reason}", "  undisclosed: ", 4) for path, reason in hardware.undisclosed.items())
     if hardware.operating_points:
-        yield f"  operating points: {', '.join(hardware.operating_points)}"
+        yield wrapped(", ".join(hardware.operating_points), "  operating points: ", 4)
     yield ""
-    yield from (f"  [{number}] {document}" for document, number in documents.items())
+    yield from (wrapped(document, f"  [{number}] ", 6) for document, number in documents.items())
     if hardware.notes:
-        yield from ("", *textwrap.wrap(hardware.notes, 78, initial_indent="  ", subsequent_indent="  "))
+        yield from ("", wrapped(hardware.notes, "  ", 2))
 
 
 def _split(path: str) -> tuple[str, str]:

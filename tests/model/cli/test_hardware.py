@@ -195,6 +195,15 @@ def test_a_sheet_names_every_fact_with_value_and_grade(run):
         assert lines[path].endswith(f"] {fact.where}")
 
 
+@pytest.mark.parametrize("device", ["nvidia/l4", "amd/mi300x", "hailo/hailo-8", "nvidia/jetson-agx-orin-64gb"])
+def test_a_sheet_fits_eighty_columns_and_keeps_its_own(run, monkeypatch, device):
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = run("show", device).splitlines()
+    assert max(map(len, lines)) <= 80
+    cited = [line.index("[") for line in lines if line.startswith("    ") and line[4] != " " and "[" in line]
+    assert len({*cited}) == 1
+
+
 def test_a_sheet_lists_each_document_once_and_cites_it_by_number(run):
     sheet = run("show", "nvidia/t4")
     facts = REGISTRY.get("nvidia/t4").facts
