@@ -52,7 +52,7 @@ class TrainingRowSpec(RatedRowSpec):
     pp: Annotated[int, Field(ge=1)] = 1
     virtual_stages: Annotated[int, Field(ge=1)] = 1
     ep: Annotated[int, Field(ge=1)] = 1
-    sequence_parallel: bool = False
+    sp: bool = False
     zero: Annotated[int, Field(ge=0, le=3)] = 0
     micro_batches: Annotated[int, Field(ge=1)] = 1
     """Of a step."""
@@ -66,7 +66,7 @@ class TrainingRowSpec(RatedRowSpec):
     @property
     def how(self) -> Parallelism:
         """How devices share the network, without those that have copies of it."""
-        return Parallelism(self.tp, self.pp, self.ep, 1, self.virtual_stages, self.sequence_parallel)
+        return Parallelism(self.tp, self.pp, self.ep, 1, self.virtual_stages, self.sp)
 
 
 class TrainingTableSpec(RatedTableSpec):

@@ -60,7 +60,7 @@ class TrainRecord(RunRecord, Record):
     dp: int
     virtual_stages: int
     """Parts of the layers of a stage that take turns."""
-    sequence_parallel: bool
+    sp: bool
     zero: int
     """What data-parallel devices share, as a stage of ZeRO."""
     micro_batch: int
@@ -126,7 +126,7 @@ def answer(found: Training, setting: Setting) -> Answer:
         ep=how.ep,
         dp=how.dp,
         virtual_stages=how.virtual,
-        sequence_parallel=how.sequence,
+        sp=how.sequence,
         zero=run.zero,
         micro_batch=run.at_once,
         sent=[SentRecord(**vars(one)) for one in found.sent],

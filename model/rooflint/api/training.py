@@ -55,7 +55,7 @@ def train(
     ep: int = 1,
     dp: int = 1,
     virtual_stages: int = 1,
-    sequence_parallel: bool = False,
+    sp: bool = False,
     zero: int = 0,
     micro_batch: int | None = None,
     tower: training_run.Tower = "frozen",
@@ -81,7 +81,7 @@ def train(
         ep: devices that share the experts, a multiple of `tp`; each `tp` of them have sequences of their own.
         dp: copies of the network, each with sequences of its own; they may be in several systems.
         virtual_stages: parts of the layers that each stage has, which take turns.
-        sequence_parallel: whether devices of a `tp` divide tokens where they do not divide products.
+        sp: whether devices of a `tp` divide tokens where they do not divide products.
         zero: what the copies share, as a stage of ZeRO: nothing (0), states of Adam (1), gradients (2), weights (3).
         micro_batch: sequences that a device computes at once, adding up gradients; if None, one in a pipeline, else
             all of its own.
@@ -99,7 +99,7 @@ def train(
     known, energies = context(specs)
     net = load.configured_network(str(source), known.roots) or network_named(str(source), known.roots)
     tokens = min(PROMPT, net.writer.context) if length is None else length
-    how = Parallelism(tp, pp, ep, dp, virtual_stages, sequence_parallel)
+    how = Parallelism(tp, pp, ep, dp, virtual_stages, sp)
     sequences = how.copies * how.pp if batch is None else batch
     run = training_run.Run(net, sequences, tokens, recompute, how, zero, micro_batch or 0, tower)
     return TrainingStep(training.train(_place(known, on, at, how), run, energies, chosen), chosen)

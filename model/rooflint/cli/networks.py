@@ -68,7 +68,7 @@ def analyze_command(
     recompute: options.Recompute = "",
     dp: options.Data = 1,
     virtual_stages: options.VirtualStages = 1,
-    sequence_parallel: options.SequenceParallel = False,
+    sp: options.DivideTokens = False,
     zero: options.Zero = 0,
     micro_batch: options.MicroBatch = None,
     tower: options.Tower = "",
@@ -81,7 +81,7 @@ def analyze_command(
     shared: dict[str, Any] = {"precision": precision, "storage": storage, "launch": launch, "fidelity": fidelity}
     shared |= {"at": at, "specs": specs}
     only_train = {"recompute": recompute, "dp": dp > 1, "zero": zero, "micro-batch": micro_batch, "tower": tower}
-    only_train |= {"virtual-stages": virtual_stages > 1, "sequence-parallel": sequence_parallel}
+    only_train |= {"virtual-stages": virtual_stages > 1, "sp": sp}
     if train or any(only_train.values()):
         others = {"input": shape, "past": past, "generate": generate, "fuse": fuse, "require": require, "phase": phase}
         _refuse_beside_train(others, only_train if not train else {})
@@ -92,7 +92,7 @@ def analyze_command(
             "ep": ep,
             "dp": dp,
             "virtual_stages": virtual_stages,
-            "sequence_parallel": sequence_parallel,
+            "sp": sp,
             "zero": zero,
             "micro_batch": micro_batch,
             "tower": tower or "frozen",

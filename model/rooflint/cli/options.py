@@ -91,8 +91,8 @@ Data = Annotated[
 VirtualStages = Annotated[
     int, typer.Option("--virtual-stages", help="Beside --train, parts of each stage of --pp that take turns.", min=1)
 ]
-SequenceParallel = Annotated[
-    bool, typer.Option("--sequence-parallel", help="Beside --train, devices of --tp divide the tokens of norms.")
+DivideTokens = Annotated[
+    bool, typer.Option("--sp", help="Beside --train, sequence parallel: devices of --tp divide the tokens of norms.")
 ]
 Zero = Annotated[
     int, typer.Option("--zero", help="With --dp, what copies share: states of Adam (1), gradients (2), weights (3).")

@@ -150,3 +150,22 @@ def test_a_network_that_sees_trains_with_its_tower_frozen_or_not():
     whole = rl.train("llava-1.5-7b", "hgx-h100", tower="trained", tp=8, dp=2, recompute="full")
     assert whole.found.memory.trained == whole.found.memory.parameters
     assert whole.found.mfu < whole.found.hfu < 1
+
+
+def test_tokens_are_divided_beside_train_only():
+    with pytest.raises(RooflintError, match="--sp: want --train beside it"):
+        run("analyze", "llama-3.1-8b", "h200-sxm", "--sp")
+
+
+def test_text_says_how_stages_share_a_network():
+    text = " ".join(run("analyze", "gpt-3-175b", "hgx-a100", "--train", "-p", "fp16", "--tp", "8", "--pp", "8",
+                        "--virtual-stages", "3", "--sp", "-b", "64").split())  # fmt: skip
+    assert "on 64 × nvidia/a100-sxm4-80gb" in text
+    assert "tp 8, pp 8, 3 virtual stages, sequence parallel, 64 micro-batches of 1, selective recomputation" in text
+    # 64 micro-batches × 2 ways × 3 parts of each stage
+    assert "point-to-point, next stage 384" in text
+    assert "activations 12.48 GB" in text  # 11.62 GiB, as in test_gradients.py
+    assert "bubble" in text
+    assert "products are divided by tp; layers by pp" in text
+    found = rl.train("gpt-3-175b", "hgx-a100", tp=8, pp=8, virtual_stages=3, sp=True, batch=64, precision="fp16").found
+    assert found.parts_s["bubble"] == found.bubble_s > 0

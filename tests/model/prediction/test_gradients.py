@@ -442,7 +442,7 @@ def test_one_device_is_the_step_without_others():
         ({"pp": 8, "virtual": 8, "micro": 1}, "--virtual-stages: want at most 4 with --pp 8, found 8"),
         ({"virtual": 2}, "--virtual-stages: want 1, or more beside --pp of 2 or more; found 2"),
         ({"pp": 3, "virtual": 2}, "--virtual-stages: want a multiple of --pp, 3, found 8 micro-batches"),
-        ({"sequence": True}, "--sequence-parallel: want --tp of 2 or more beside it"),
+        ({"sequence": True}, "--sp: want --tp of 2 or more beside it"),
         ({"ep": 8}, "has no experts; want no --ep"),
         ({"network": MIXTRAL, "ep": 8, "batch": 4}, "batch: want a multiple of the 8 groups of --ep and --dp, found 4"),
         ({"pp": 3, "dp": 3, "batch": 9}, "--tp, --dp: want a --tp that divides the 8 devices"),
