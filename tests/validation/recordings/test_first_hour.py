@@ -149,7 +149,7 @@ def test_an_error_outside_of_a_figure_ends_the_run_and_loses_none(bench, file, m
 
 def test_a_figure_that_takes_longer_than_the_time_is_cut_and_tried_again(bench, file):
     bench.faults["gemm"] = bench.slow
-    with runs.deadline(2.0, pytest.fail, 60.0):
+    with runs.deadline(2.0):
         found = bench.run(file, budget_s=2.0)
     assert found.left_out["gemm fp16 cublas"] == "the 2 s for measuring were spent"
     assert len(found.measurements) in (1, 2)  # the waits, as far as the load lets them

@@ -3,6 +3,7 @@
 import ast
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -164,9 +165,7 @@ def test_a_device_that_torch_does_not_see_is_refused_with_the_number_it_sees(tor
 def test_where_torch_sees_no_device_an_old_driver_is_the_reason(torch, monkeypatch):
     torch.cuda.is_available = lambda: False
     monkeypatch.setattr(runs, "driver_version", lambda: "470.82.01")
-    with pytest.raises(
-        RooflintError, match=r"sees no CUDA devices; driver 470\.82\.01 is older than 525, which CUDA 12\.8 of this"
-    ):
+    with pytest.raises(RooflintError, match=r"sees no CUDA devices; driver 470\.82\.01 is older than 525, which"):
         runs.prepare(runs.Request("cuda"))
 
 
@@ -305,3 +304,30 @@ def test_no_product_is_begun_that_cannot_end_in_time():
     assert rate((64, 64, 64)) and rate((128, 128, 128))
     assert rate((64 * 2**10, 64, 64 * 2**10)) is None
     assert begun == [(64, 64, 64), (128, 128, 128)]
+
+
+# ---- the end of a budget
+
+
+def test_a_figure_that_takes_longer_than_the_budget_is_cut_and_the_rest_left_out(stand_in):
+    results = runs.Results(stand_in(), budget_s=0.2)
+    with runs.deadline(0.2):
+        results.take(lambda: [results.add(name, lambda: time.sleep(30)) for name in ("a", "b")])
+    assert results.left_out == dict.fromkeys(("a", "b"), "the 200 ms for measuring were spent")
+
+
+def test_what_is_cut_outside_of_a_figure_is_left_out_as_the_rest(stand_in):
+    results = runs.Results(stand_in(), budget_s=0.1)
+    with runs.deadline(0.1):
+        results.take(lambda: time.sleep(30))
+    assert results.left_out == {"the rest": "the 100 ms for measuring were spent"}
+
+
+def test_a_call_that_does_not_return_is_told_after_the_grace_and_a_run_that_ends_is_not():
+    heard = []
+    with runs.deadline(0.05, lambda: heard.append("hung"), 0.5), suppress(runs.TimeOver):
+        time.sleep(5)
+    assert heard == []
+    with runs.deadline(5.0, lambda: heard.append("hung"), -4.9):
+        time.sleep(0.5)
+    assert heard == ["hung"]

@@ -78,15 +78,15 @@ def first_hour_command(
         kept = Journal.of(file, device, machine)
         hour.append(_Hour(kept, machine, _checks(results, machine, device)))
         first_hour.resumed(results, kept, recorder.tell)
-        spare_s = (limit_s - request.budget_s) / 2
-        with runs.deadline(request.budget_s, lambda: _hung(kept), spare_s):
-            first_hour.everything(request, results, network or first_hour.NETWORKS)
+        first_hour.everything(request, results, network or first_hour.NETWORKS)
         hour[0].stopped = first_hour.lost(results, kept)
         if results.stopped:
             count = sum(why == results.stopped for why in results.left_out.values())
             recorder.tell(f"{counted(count, 'figure')} left out: {results.stopped}")
 
-    found = recorder.measured(request, everything)
+    found = recorder.measured(
+        request, everything, lambda: _hung(hour[0].journal if hour else None), (limit_s - request.budget_s) / 2
+    )
     if hour[0].stopped:  # a device that is gone does not say any more what it is
         found = found.model_copy(update={"machine": hour[0].machine})
     _end(hour[0], found, report, folder)
@@ -121,9 +121,10 @@ def _end(hour: _Hour, found: Recording, report: Report, folder: Path) -> None:
         raise typer.Exit(STOPPED)
 
 
-def _hung(journal: Journal) -> None:
+def _hung(journal: Journal | None) -> None:
     """End a run whose driver does not return; what it measured is on the disk."""
-    recorder.tell(f"{journal.now or 'the driver'} does not return; {first_hour.kept(journal)}")
+    what = journal.now if journal and journal.now else "the driver"
+    recorder.tell(f"{what} does not return{f'; {first_hour.kept(journal)}' if journal else ''}")
     os._exit(STOPPED)
 
 

@@ -35,14 +35,23 @@ class Report:
     specs: list[Path] | None
 
 
-def measured(request: runs.Request, run: Callable[[runs.Results], None]) -> Recording:
-    """A recording of the results of a run. Raises RooflintError where there are none."""
+def measured(
+    request: runs.Request,
+    run: Callable[[runs.Results], None],
+    hung: Callable[[], None] = lambda: None,
+    grace_s: float = 0.0,
+) -> Recording:
+    """A recording of the results of a run, which ends with its budget. Raises RooflintError where there are none.
+
+    `hung` is called where a call does not return so long after the budget. [s]
+    """
     runs.prepare(request)
     began = datetime.datetime.now(datetime.UTC)
     results = runs.Results(
         observer(request.device), _progress, tell=tell, failing=lambda: runs.failing(request), budget_s=request.budget_s
     )
-    run(results)
+    with runs.deadline(request.budget_s, hung, grace_s):
+        results.take(lambda: run(results))
     return recording(began, results.observer.machine(versions()), results.measurements, results.left_out)
 
 

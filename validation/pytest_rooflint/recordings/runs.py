@@ -56,7 +56,7 @@ class TimeOver(BaseException):  # an event, which no `except Exception` around a
 
 
 @contextmanager
-def deadline(seconds: float, hung: Callable[[], None], grace_s: float) -> Iterator[None]:
+def deadline(seconds: float, hung: Callable[[], None] = lambda: None, grace_s: float = 0.0) -> Iterator[None]:
     """Raise TimeOver in this thread after a time, wherever it is. [s]
 
     A call of a driver that does not return sees no exception: after the grace `hung` is called, in a thread of its own.
@@ -156,8 +156,10 @@ class Results:
             step()
         except (RuntimeError, MemoryError, OSError) as error:
             self.stopped = self.failing() or f"{type(error).__name__}: {gemm.first_line(error)}"
+            self.left_out["the rest"] = self.stopped
         except (KeyboardInterrupt, TimeOver) as error:
             self._cut(error)
+            self.left_out["the rest"] = self.stopped
 
     def _cut(self, error: BaseException) -> None:
         self.stopped = self._spent if isinstance(error, TimeOver) else "interrupted"
