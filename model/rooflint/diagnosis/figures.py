@@ -5,7 +5,8 @@ A peak, a bandwidth, a capacity, a power, a count, a bus, a clock, a rate per cl
 """
 
 import math
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -432,3 +433,24 @@ DISTORTIONS: dict[str, tuple[Distortion, ...]] = {
         *_POWERS,
     ),
 }
+
+
+FEWEST_DIGITS = 3
+"""Digits that a number needs for one of them to be called mistyped."""
+
+
+def mistyped(printed: Printed, fitting: Sequence[Figure]) -> Iterator[Explanation]:
+    """The digits of the right figure with one of them wrong, or two neighbours exchanged."""
+    number = re.search(r"[0-9]+(?:[.][0-9]+)?", printed.text.replace(",", ""))
+    wrong = number[0] if number else ""
+    if len(wrong.replace(".", "")) < FEWEST_DIGITS or not float(wrong):
+        return
+    for figure in fitting:
+        right = f"{figure.value / printed.value * float(wrong):.{len(wrong.partition('.')[2])}f}"
+        places = [place for place, (one, two) in enumerate(zip(wrong, right, strict=False)) if one != two]
+        if len(wrong) == len(right) and len(places) == 2 and sorted(wrong) == sorted(right):
+            exchanged = places[1] - places[0] <= 2
+            cost = 1.75 if exchanged else 2.3
+            yield Explanation("digits", f"is {right} with two digits exchanged", printed.value, cost, figure)
+        elif len(wrong) == len(right) and len(places) == 1:
+            yield Explanation("digits", f"is {right} with one digit mistyped", printed.value, 2.1, figure)

@@ -5,7 +5,6 @@ candidate explanations, simplest first; none where nothing known gives the numbe
 """
 
 import math
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,6 +17,7 @@ from rooflint.diagnosis.candidate_causes import substitutions
 from rooflint.diagnosis.figures import (
     COARSE,
     DISTORTIONS,
+    FEWEST_DIGITS,
     FLOOR,
     NEARLY,
     Distortion,
@@ -25,14 +25,18 @@ from rooflint.diagnosis.figures import (
     Figure,
     Printed,
     figures,
+    mistyped,
     of_links,
 )
 from rooflint.diagnosis.labels import ALSO, Asked, of_main_memory, peaks, relation
 from rooflint.hardware.device import Hardware
+from rooflint.hardware.names import systems_of
 from rooflint.hardware.registry import Registry
 from rooflint.hardware.vocabulary import required
 
 MOST = 5
+NODE = 8
+"""Devices of a node, which are tried for every device."""
 JOINED = 0.25
 """Additional cost of two errors at once."""
 SECOND = 0.4
@@ -43,8 +47,6 @@ DISPUTED = 0.9
 """Additional cost of a figure that a vendor printed and the facts do not derive."""
 KNOWN = 1.65
 """Cost of a known error: which figure the number is says more than which document prints it."""
-FEWEST_DIGITS = 3
-"""Digits that a number needs for one of them to be called mistyped."""
 FEW = 5e-3
 """Share of a number that its last digit may be, for two errors to be believed at once."""
 SAME_DIGITS = 5e-4
@@ -126,7 +128,7 @@ class Identifier:
         if not 0 < printed.value < math.inf:
             return []
         found = [explanation for device in devices for explanation in self._of_device(printed, asked, device, devices)]
-        found += [one for device in devices for one in _mistyped(printed, self.fitting(asked, device)[:1])]
+        found += [one for device in devices for one in mistyped(printed, self.fitting(asked, device)[:1])]
         ratio = min((one.cost for one in found if one.error in TWOFOLD), default=math.inf)
         found = [_priced(one, min(one.cost, ratio)) if one.error == "known error" else one for one in found]
         likely = (one for one in found if one.cost <= UNLIKELY)
@@ -148,7 +150,8 @@ class Identifier:
             if printed.is_near(one.target, _reach(printed, one, near)) and not _is_too_coarse(printed, one):
                 yield _rated(printed, one)
         precise = printed.step <= FEW * printed.value  # two digits fit too many pairs, save with what is known
-        yield from _pairs(printed, singles, _distortions(asked) if precise else _of_several(asked))
+        known = (*_distortions(asked), *self._of_racks(device, asked))
+        yield from _pairs(printed, singles, known if precise else _of_several(asked))
 
     @memoised
     def _singles(self, asked: Asked, device: str, meant: tuple[str, ...]) -> _Candidates:
@@ -171,7 +174,7 @@ class Identifier:
 
     def _distortions_of(self, figure: Figure, asked: Asked, *, first: bool) -> Iterator[Explanation]:
         own = (*_of_parts(figure, asked), *self._accumulation(figure, asked), *self._halved_again(figure, asked))
-        own += (*of_links(figure, asked.times),)
+        own += (*of_links(figure, asked.times), *self._of_racks(figure.hardware.id, asked))
         for distortion in (*_distortions(asked), *own):
             if first or distortion.name not in WILD:
                 cost = distortion.cost + (0.0 if first else SECOND)
@@ -182,6 +185,15 @@ class Identifier:
                     yield Explanation(distortion.name, distortion.text, loose * distortion.factor, cost, figure)
         if first and asked.quantity in ("bandwidth", "capacity"):
             yield from _of_rounded(figure)
+
+    @memoised
+    def _of_racks(self, device: str, asked: Asked) -> list[Distortion]:
+        """All devices of a system with more of them than a node, which a row with the name of one may be of."""
+        if asked.times > 1 or asked.quantity not in ("peak", "bandwidth", "capacity"):
+            return []
+        systems = [one for one in systems_of(self.registry, self.registry.get(device)) if one.count > NODE]
+        said = {one.count: f"counts the {one.count} devices of a {one.hardware.name}" for one in systems}
+        return [Distortion("several devices", text, float(number), 2.0) for number, text in said.items()]
 
     def _refuted(self, asked: Asked, device: str) -> Iterator[Explanation]:
         for figure in self.refuted.get(device, ()):
@@ -314,23 +326,6 @@ class Identifier:
             its = str(other.architecture)
             if its[:-1] == own[:-1] and its[-1].isdigit() and own[-1].isdigit() and other.id != hardware.id:
                 yield other
-
-
-def _mistyped(printed: Printed, fitting: Sequence[Figure]) -> Iterator[Explanation]:
-    """The digits of the right figure with one of them wrong, or two neighbours exchanged."""
-    number = re.search(r"[0-9]+(?:[.][0-9]+)?", printed.text.replace(",", ""))
-    wrong = number[0] if number else ""
-    if len(wrong.replace(".", "")) < FEWEST_DIGITS or not float(wrong):
-        return
-    for figure in fitting:
-        right = f"{figure.value / printed.value * float(wrong):.{len(wrong.partition('.')[2])}f}"
-        places = [place for place, (one, two) in enumerate(zip(wrong, right, strict=False)) if one != two]
-        if len(wrong) == len(right) and len(places) == 2 and sorted(wrong) == sorted(right):
-            exchanged = places[1] - places[0] <= 2
-            cost = 1.75 if exchanged else 2.3
-            yield Explanation("digits", f"is {right} with two digits exchanged", printed.value, cost, figure)
-        elif len(wrong) == len(right) and len(places) == 1:
-            yield Explanation("digits", f"is {right} with one digit mistyped", printed.value, 2.1, figure)
 
 
 def _is_binary(printed: Printed, figure: Figure) -> bool:

@@ -182,13 +182,20 @@ class Names:
             return Meaning(name, self._ids[plain], is_declared=True)
         if declared := self._declared.get(plain, ()):
             return Meaning(name, declared, is_declared=True)
-        said = words(vocabulary.without_remarks(name, self._telling))[:MOST_WORDS]
+        meant = self._of_words(name, words(vocabulary.without_remarks(name, self._telling))[:MOST_WORDS])
+        bare = vocabulary.without_series(name)
+        return meant if meant.devices or bare == name else self._of_words(name, words(bare)[:MOST_WORDS], meant)
+
+    def _of_words(self, name: str, said: tuple[str, ...], otherwise: Meaning | None = None) -> Meaning:
+        """Which devices the words of a name mean; the other meaning where they mean none."""
         given, times = vocabulary.counted(said)
         for own, number in ((given, times), (vocabulary.of_pair(given), 2 * times)):
             for part, devices in self._matching(own).items():
                 return Meaning(name, tuple(devices), part, number, is_system=vocabulary.is_system(said))
         if several := self._listed(name) or self._series(given):
             return Meaning(name, several, times=times)
+        if otherwise:
+            return otherwise
         short = tuple(self._shortened(given))
         return Meaning(name, (), None, times, tuple(short or self._near(name, given)), shortened=short)
 

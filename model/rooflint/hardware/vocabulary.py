@@ -202,6 +202,35 @@ def without_remarks(name: str, telling: frozenset[str]) -> str:
     return _REMARK.sub(kept, name)
 
 
+def without_series(name: str) -> str:
+    """A name without remarks in brackets of letters alone: `B200 (Blackwell, dual-die)`.
+
+    Blackwell tells an RTX PRO 6000 apart and describes a B200. A remark stays if one of its words makes another
+    product of the name.
+    """
+
+    def kept(match: re.Match[str]) -> str:
+        own = words(match[1] or match[2] or "")
+        plain = all(word.isalpha() and word not in MODIFIERS | OTHER_PRODUCTS and not is_form(word) for word in own)
+        return " " if own and plain else match[0]
+
+    return _REMARK.sub(kept, name)
+
+
+def without_size(name: str) -> tuple[str, int | None]:
+    """The words of a name without the first that states a size, and that size: `B200 192GB`. [GB]"""
+    given = words(name)
+    sized = next((word for word in given if _SIZE.fullmatch(word)), "")
+    return " ".join(word for word in given if word != sized), gigabytes(sized)
+
+
+def is_beginning(name: str, ids: Sequence[str]) -> bool:
+    """Whether ids, some of which there are, all begin with the words of a name, of which one has a digit."""
+    begun = squeezed(name)
+    whole = (squeezed(one.rpartition("/")[2]) for one in ids)
+    return bool(ids) and any(map(str.isdigit, begun)) and all(one.startswith(begun) for one in whole)
+
+
 def near_ids(name: str, ids: Iterable[str], most: int = MOST) -> list[str]:
     """Ids that are spelt most like a name, nearest first; vendors are not compared.
 

@@ -46,6 +46,7 @@ def short(name):
         ("GH200 480GB", "gh200-96gb"),  # of its CPU, as the driver calls it
         # remarks
         ("H100 SXM5 (Hopper)", "h100-sxm5-80gb"),
+        ("B200 (Blackwell, dual-die)", "b200-sxm"),  # though Blackwell tells an RTX PRO 6000 apart
         ("H100 SXM5 (preliminary)", "h100-sxm5-80gb"),
         ("NVIDIA L40S [Ada Lovelace]", "l40s"),
         ("NVIDIA RTX 4090 (24GB VRAM)", "rtx-4090"),

@@ -242,6 +242,83 @@ def test_a_spec_that_lacks_the_figure_is_no_reason_to_accuse(audited):
     assert (hidden.status, hidden.note.partition(":")[0]) == ("not checked", "nvidia/jetson-agx-xavier-32gb")
 
 
+def test_fp16_in_the_place_of_bf16_is_another_precision(audited):
+    # no wider format, and a V100 has no BF16; FP32 at 15.7 TFLOP/s may emulate it
+    findings = audited("device,bf16_tflops\nV100 SXM2 16GB,125\nV100 SXM2 32GB,15.7\n")
+    assert brief(findings)[0][2:] == ("wrong", "another precision")
+    assert findings[1].status == "unsupported"
+
+
+def test_a_power_is_not_rounded(audited):
+    [finding] = audited("device,tdp_w\nRTX 4060 Ti 16GB,160\n")
+    assert (finding.status, finding.explanations[0].error) == ("wrong", "another device")
+
+
+def test_a_name_may_say_the_announced_memory_or_begin_those_of_its_variants(audited):
+    announced = audited("device,cuda_cores\nNVIDIA B200 192 GB,18432\nNVIDIA B200 256 GB,18432\n")
+    assert [one.status for one in announced] == ["wrong", "unknown device"]
+    begun = audited("device,bf16_tflops\nRTX PRO 6000,503.8\nRTX PRO,503.8\nOrin,100\n")
+    assert [one.status for one in begun] == ["right", "unknown device", "unknown device"]
+
+
+def test_memory_beside_an_instance_is_not_checked_unless_it_is_a_devices(audited):
+    table = "gpu,instance_type,memory_gb,gpu_memory_gb\nV100 SXM2 16GB,n1,30,30\n"
+    assert [one.status for one in audited(table)] == ["not checked", "wrong"]
+    assert only(audited("gpu,memory_gb\nV100 SXM2 16GB,30\n")).status == "wrong"
+
+
+def test_tops_of_no_one_precision_are_not_checked(audited):
+    # INT8, INT8 with sparsity, and FP4 with sparsity
+    table = "GPU,AI TOPS\nRTX 3090,285\nRTX 4090,1321\nRTX 5090,3352\n"
+    assert [one.note for one in audited(table)] == ["no column gives its precision"] * 3
+
+
+def test_peaks_of_devices_without_matrix_units_are_fp32(audited):
+    # 8.87 and 5.44 TFLOP/s; FP16 runs at 1/64 of that
+    findings = audited("GPU,Compute\nGTX 1080,9 TFLOPS\nP4,5.5 TFLOPS\nGTX 1080 Ti,12.1 TFLOPS\n")
+    assert [(one.quantity, one.status) for one in findings] == [
+        ("fp32 peak", "right"),
+        ("fp32 peak", "right"),
+        ("fp32 peak", "wrong"),
+    ]
+
+
+def test_cores_are_cuda_cores_where_most_of_a_column_are(audited):
+    found = audited("GPU,cores\nT4,40\nV100 SXM2,5120\nP100 PCIe,3584\n")
+    assert [(one.quantity, one.status) for one in found] == [
+        ("count (cuda_core)", "wrong"),  # 40 SM
+        ("count (cuda_core)", "right"),
+        ("count (cuda_core)", "right"),
+    ]
+    with pytest.raises(InputError, match="no column holds a figure"):
+        audited("GPU,cores\nT4,40\nL4,58\n")
+
+
+def test_totals_of_a_rack_are_told_of_one_of_its_devices(audited):
+    findings = audited("GPU,BF16 (PFLOPS),Memory (TB)\nGB200,360,13.5\nB200,180,\n")
+    assert findings[0].explanations[0].error == "sparse for dense + several devices"
+    assert "counts the 72 devices of a NVIDIA GB200 NVL72" in findings[0].cause
+    assert findings[1].cause == "counts the 72 devices of a NVIDIA GB200 NVL72"
+    assert findings[2].explanations == ()
+
+
+P4_AND_P40 = """| | GTX 1080 | Tesla P4 | Tesla P4 |
+|---|---|---|---|
+| Memory | 8 GB | 24 GB | 8 GB |
+| SMs | 20 | 30 | 20 |
+| Memory bus | 256 bit | 384 bit | 256 bit |
+| Compute | 9 TFLOPS (8873 GFLOPS) | 9 TFLOPS (11,758 GFLOPS) | 5.5 TFLOPS |
+"""
+
+
+def test_a_column_with_the_figures_of_another_device_is_told_from_a_right_one_of_its_name(audited):
+    wrong = {one.printed: one for one in audited(P4_AND_P40, "t.md") if one.is_wrong}
+    assert {*wrong} == {"24 GB", "30", "384 bit", "9 TFLOP/s", "11.76 TFLOP/s"}
+    others = [one for printed, one in wrong.items() if printed != "9 TFLOP/s"]
+    assert {one.shared for one in others} == {"Tesla P4: 4 figures are those of nvidia/p40"}
+    assert others[0].cause == "is the capacity (gddr5) of nvidia/p40, 24 GB, as are 4 figures of this name"
+
+
 def test_a_format_that_a_wider_one_may_emulate_is_unsupported_rather_than_wrong(audited):
     # a V100 has 125 TFLOP/s in FP16, in which FP8 may run, but INT8 does not
     findings = audited("device,precision,peak_tflops\nV100 SXM2 16GB,fp8,125\nV100 SXM2 16GB,int8,125\n")

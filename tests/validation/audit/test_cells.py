@@ -193,3 +193,14 @@ def test_megabytes_in_whole_gibibytes_are_mebibytes(audited):
     assert [one.status for one in audited("device,memory (MB)\nT4,16384\nA100 SXM4 80GB,81920\nT4,15360\n")] == [
         "right", "right", "wrong",
     ]  # fmt: skip
+
+
+def test_what_a_figure_is_worked_out_from_is_left_out():
+    assert value("2 × 132 = 264", COUNT) == 264
+    assert value("SM = 264 of 2 x 132", COUNT) is None
+
+
+def test_two_figures_of_a_cell_in_two_units_are_one_unless_they_differ():
+    assert parts("9 TFLOPS (8873 GFLOPS)", PEAK) == [("9 TFLOPS (8873 GFLOPS)", None)]
+    assert parts("9TFLOPS(11,758GFLOPS)", PEAK) == [("9 TFLOPS", None), ("11758 GFLOPS", None)]
+    assert parts("24 GB (16 W)", MEMORY) == [("24 GB (16 W)", None)]

@@ -366,6 +366,9 @@ def test_exchanged_digits_are_named(audited):
         ("nvlink_bw_tb_s", "link", None, "TB/s"),
         ("memory bandwidth (TB/s)", "bandwidth", None, "TB/s"),
         ("flops_per_clk_per_sm", "rate", None, None),
+        ("hbm_bytes_per_s", "bandwidth", None, "B/s"),
+        ("hbm_bytes", "capacity", None, "B"),
+        ("stream_processors", "count", None, None),
     ],
 )
 def test_a_column_is_what_its_name_says(name, role, precision, unit):
@@ -388,7 +391,7 @@ def test_a_column_is_what_its_name_says(name, role, precision, unit):
         "mem_clock_mhz",
         *("NVLink unidirectional (GB/s)", "NVLink BW per direction", "NVLink"),
         *("compute_cap", "Compute capacity", "stream_bandwidth_gbps", "max_grid_fp64", "cpu.base_clock_ghz"),
-        *("compute.core.sublanes", "fp16.vector_width", "train_power_w"),
+        *("compute.core.sublanes", "fp16.vector_width", "train_power_w", "stream_gbs"),
     ],
 )
 def test_a_column_of_something_else_is_left_alone(name):

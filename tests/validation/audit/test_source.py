@@ -144,6 +144,24 @@ def test_positions_of_a_call_are_the_fields_of_its_class(tmp_path):
     assert figures(source, tmp_path) == [(6, "h100", "memory_gb", "80"), (6, "h100", "tflops", "989")]
 
 
+def test_a_class_that_is_private_names_its_positions_too(tmp_path):
+    source = "class _Gpu(NamedTuple):\n    mem_gb: float\n    tflops: float\n\nX = {'h100': _Gpu(80, 989)}\n"
+    assert figures(source, tmp_path) == [(5, "h100", "mem_gb", "80"), (5, "h100", "tflops", "989")]
+
+
+def test_a_short_variable_of_a_result_is_no_device(audited):
+    assert (
+        audited("m1 = measured(peak_tflops=312, bandwidth_gbs=2039)\nt4 = Gpu(mem_gb=16)\n", "t.py")[0].device == "t4"
+    )
+    with pytest.raises(InputError, match="no key, name, condition or comment names a device"):
+        audited("m1 = measured(peak_tflops=312, bandwidth_gbs=2039)\n", "t.py")
+
+
+def test_a_field_of_a_device_is_no_part_of_its_name(audited):
+    [finding] = audited('rtx_3090 = {"name": "NVIDIA GeForce RTX 3090", "memory": 24}\n', "t.py")
+    assert (finding.device, finding.column, finding.status) == ("NVIDIA GeForce RTX 3090", "memory", "right")
+
+
 def test_a_constant_that_is_bound_once_is_worked_out_and_another_is_not(tmp_path):
     once = "TERA = 1e12\nPEAK = {'h100': 989 * TERA}"
     assert figures(once, tmp_path) == [(2, "h100", "PEAK", "9.89e+14")]

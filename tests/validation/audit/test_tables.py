@@ -49,6 +49,24 @@ def test_a_mapping_of_numbers_is_a_table_once_somebody_says_what_they_are(audite
     assert [one.status for one in findings] == ["right", "right", "unsupported"]
 
 
+def test_a_table_of_something_else_that_is_broken_leaves_the_others_of_its_page(audited):
+    table = "| GPU | BF16 (TFLOPS) |\n|---|---|\n| H100 SXM5 | 989 |\n\n"
+    [finding] = audited(table + "| Options |\n| --- | --- |\n| sm_20 | Fermi |\n", "t.md")
+    assert finding.status == "right"
+    with pytest.raises(InputError, match=":7  want 1 columns, found 2"):
+        audited(table + "| GPU |\n| --- | --- |\n| H200 SXM | 989 |\n", "t.md")
+
+
+def test_a_page_without_tables_may_hold_a_dictionary(audited):
+    page = '{\n    "NVIDIA_A10": {"mem_bandwidth": 600 * (1024**3), "link": NA},\n    "L4": {"mem_bandwidth": 300e9}\n}'
+    assert [(one.line, one.device, one.status) for one in audited(page, "t.md")] == [
+        (2, "NVIDIA_A10", "wrong"),
+        (3, "L4", "right"),
+    ]
+    with pytest.raises(InputError, match="want a table"):
+        audited('    "A10": {"mem_bandwidth": 600\n', "t.md")
+
+
 def test_every_sheet_of_a_workbook_is_read(auditor, tmp_path):
     book = openpyxl.Workbook()
     book.active.append(["GPU", "BF16 (TFLOPS)"])

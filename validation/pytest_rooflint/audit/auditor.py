@@ -1,7 +1,6 @@
 """The auditor: read the rows of a table, compare each figure with the registry, explain the wrong ones."""
 
 import math
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
@@ -20,7 +19,19 @@ from pytest_rooflint.audit.cells import (
     printed,
 )
 from pytest_rooflint.audit.columns import Column, columns, remarked
-from pytest_rooflint.audit.findings import FigureOfTable, finding_of, ignored, unknown, unnamed, unread
+from pytest_rooflint.audit.findings import (
+    FigureOfTable,
+    are_torn,
+    finding_of,
+    groups,
+    ignored,
+    less_the_drivers_share,
+    nearest,
+    share,
+    unknown,
+    unnamed,
+    unread,
+)
 from pytest_rooflint.audit.published import published
 from pytest_rooflint.audit.rows import (
     Cell,
@@ -33,10 +44,12 @@ from pytest_rooflint.audit.rows import (
     of_number,
     stated_by,
     with_tensor_rows,
+    without_sparsity,
 )
 from pytest_rooflint.audit.shared import (
     consistent,
     of_links,
+    of_other_device,
     of_something_else,
     parts_of,
     table_wide,
@@ -44,31 +57,34 @@ from pytest_rooflint.audit.shared import (
 )
 from pytest_rooflint.audit.tables import PYTHON, read
 from pytest_rooflint.audit.training_columns import guessed
-from pytest_rooflint.audit.unlabelled import presumed
+from pytest_rooflint.audit.unlabelled import cores, presumed
 from rooflint.base.errors import refuse
+from rooflint.base.memo import memoised
 from rooflint.base.precision import PRECISIONS
-from rooflint.diagnosis.figures import COARSE, FLOOR, QUANTITIES, RATE, SHARES, TRAINING, Explanation, Figure, Printed
+from rooflint.diagnosis.figures import COARSE, FLOOR, QUANTITIES, RATE, SHARES, TRAINING, Explanation, Figure
 from rooflint.diagnosis.identify import Identifier
 from rooflint.diagnosis.labels import Asked
 from rooflint.hardware.names import Meaning, Names, names_of
 from rooflint.hardware.registry import Registry
+from rooflint.hardware.vocabulary import is_beginning, without_size
 
 LONGEST_REMARK = 60
 """Characters of a comment that a note quotes."""
-DRIVER_LEAVES = 0.96
-"""Least share of the installed memory that is taken for what a driver leaves; in public tables it is 0.985 to 0.991."""
-ECC = 1 / 16
-"""Share of a GDDR6 memory that error correction takes; a driver's MiB are those without it."""
 NODES = (4, 8)
 """Devices per board and per node, for which tables often give totals."""
 _TOTALS = frozenset({"peak", "bandwidth", "capacity", "tdp", "count", "link"})
 """Quantities of which a system has as much as its devices together."""
+_NOMINAL = frozenset({"tdp", "count", "bus"})
+"""Quantities that are printed in full: 160 W is not 165 W rounded."""
 _LOOSE = frozenset({"link"})
 """Quantities that do not tell variants apart: boards for a slot have the links of the module by a bridge."""
 _IN_BITS = frozenset({"bandwidth", "bus", "capacity"})
 """Quantities of which eight times as much may also be a figure in bits."""
-OF_LINKS = "beside '{}' it is of something else, such as links; give its meaning with --map"
-"""Why a plain bandwidth is not checked."""
+OF_OTHERS = {
+    "bandwidth": "beside '{}' it is of something else, such as links; give its meaning with --map",
+    "capacity": "beside '{}' it may be the memory of a machine; give its meaning with --map",
+}
+"""Why a plain bandwidth and a plain memory are not checked."""
 UNSTATED = ("TFLOP/s", "GFLOP/s")
 """Units of a column of peaks that names none."""
 #: Precisions whose rates most specs do not give as tables do: address arithmetic, packed integers.
@@ -101,7 +117,12 @@ class Auditor:
         names = list(dict.fromkeys(name for row in rows for name in row))
         known = columns(
             names,
-            {**between_devices(names, rows), **guessed(names, rows, self._is_device, self._is_network), **self.mapping},
+            {
+                **cores(names, rows, lambda name: self._meaning(name).devices, self.identifier),
+                **between_devices(names, rows),
+                **guessed(names, rows, self._is_device, self._is_network),
+                **self.mapping,
+            },
             self._counted,
         )
         self._refuse_unusable(known, names, file)
@@ -112,7 +133,11 @@ class Auditor:
         known = {name: with_tensor_rows(column, rows) for name, column in known.items()}
         known = {name: self._with_precision(column, rows, known) for name, column in known.items()}
         known = {name: self._with_unit(column, rows, known) for name, column in known.items()}
-        read_off = [one for row in rows for one in self._figures(row, known, file)]
+        read_off = [
+            replace(one, row=number) if isinstance(one, FigureOfTable) else one
+            for number, row in enumerate(rows)
+            for one in self._figures(row, known, file)
+        ]
         figures = with_digits_of_columns(one for one in read_off if isinstance(one, FigureOfTable))
         is_source = file.suffix == PYTHON  # where each place of a wrong figure is to be mended
         once = {(one.key, one.cell.line if is_source else 0): one for one in reversed(figures)}
@@ -136,11 +161,32 @@ class Auditor:
         roles = {column.role for column in known.values()}
         return _training().findings(rows, known, file, self.identifier, self.names) if roles & {*TRAINING} else ()
 
+    @memoised
+    def _meaning(self, name: str) -> Meaning:
+        """What a name means, which may be the beginning of others, with a number in it: `RTX PRO 6000`.
+
+        With a memory that a vendor announced and no variant has, it means what it does without.
+        """
+        meaning = self.names.meaning(name)
+        if meaning.devices:
+            return meaning
+        if is_beginning(name, meaning.shortened):
+            return replace(meaning, devices=meaning.shortened)
+        bare, size = without_size(name)
+        plain = self.names.meaning(bare)
+        announced = [
+            one.hardware.id
+            for device in plain.devices
+            for one in self.identifier.of(device)
+            if one.quantity == "capacity" and one.dispute and size and one.value == size * 1e9
+        ]
+        return replace(plain, devices=tuple(dict.fromkeys(announced))) if announced else meaning
+
     def _is_network(self, name: str) -> bool:
         return _training().network_of(name, self.registry.roots) is not None
 
     def _is_device(self, name: str) -> bool:
-        return bool(self.names.meaning(name).devices)
+        return bool(self._meaning(name).devices)
 
     @property
     def _counted(self) -> set[str]:
@@ -169,7 +215,7 @@ class Auditor:
             if cell and named and not remarked(merged_with(column, context), cell.remark).precision:
                 with suppress(NumberError):
                     number, _ = printed(cell.text, column, context.unit)
-                    figures.append((number, self.names.meaning(named.text).devices))
+                    figures.append((number, self._meaning(named.text).devices))
         return replace(column, presumed=presumed(figures, self.identifier, column.unit or "", column.vector))
 
     def _with_unit(self, column: Column, rows: Sequence[Row], known: Mapping[str, Column]) -> Column:
@@ -188,7 +234,7 @@ class Auditor:
             for unit in UNSTATED:
                 with suppress(NumberError):
                     number, _ = printed(cell.text, replace(stated, unit=unit))
-                    devices = self.names.meaning(named.text).devices
+                    devices = self._meaning(named.text).devices
                     hits[unit] += any(self.identifier.agreeing(number, one, dev) for one in asked for dev in devices)
         return replace(column, unit=UNSTATED[1]) if hits[UNSTATED[1]] > hits[UNSTATED[0]] else column
 
@@ -198,15 +244,15 @@ class Auditor:
         named = named_by(row, known)
         if named is None:
             return
-        plain, sparse = _without_sparsity(named.text)
+        plain, sparse = without_sparsity(named.text)
         context = stated_by(row, known)
         context = context if sparse is None else replace(context, sparse=sparse)
         of_unit = in_unit(context.unit, row, known)
-        meaning = of_number(self.names.meaning(plain), row, known)
+        meaning = of_number(self._meaning(plain), row, known)
         for name, column in known.items():
             if column.role in QUANTITIES and name in row and not has_no_value(row[name].text):
-                if column.role == "bandwidth" and is_beside(row, column):
-                    note = OF_LINKS.format(next(one for one in column.beside if one in row))
+                if column.role in OF_OTHERS and is_beside(row, column):
+                    note = OF_OTHERS[column.role].format(next(one for one in column.beside if one in row))
                     yield unread(row[name], column, named.text, Asked(column.role), note, file)
                     continue
                 for text, sparse in parts(row[name].text, column):
@@ -260,7 +306,7 @@ class Auditor:
         for one in found:
             if len(one.meaning.devices) == 1:
                 exact[one.meaning.devices[0]][_of_one(one.asked)].add(one.number.value)
-        for group in _groups(found):
+        for group in groups(found):
             devices = group[0].meaning.devices
             # a variant that another row names with other figures is not meant by a name without it
             usual = max(devices, key=lambda one: self._size(group, one), default="")
@@ -276,7 +322,7 @@ class Auditor:
             device for one, found in agreeing.items() for device in found if one.asked.quantity not in _LOOSE
         )
         best = [device for device in devices if scores[device] == max(scores.values(), default=0)]
-        if _are_torn(agreeing, best):
+        if are_torn(agreeing, best):
             best = [max(best, key=lambda device: self._size(group, device))]  # no variant has all: the largest is meant
         telling = [one for one, found in agreeing.items() if found and self._others(one.asked, found, devices)]
         findings = [
@@ -285,7 +331,8 @@ class Auditor:
             else self._wrong(one, found, best, file)
             for one, found in agreeing.items()
         ]
-        yield from consistent(self._of_node(group, findings, best))
+        findings = consistent(self._of_node(group, findings, best))
+        yield from of_other_device(group, findings, self.identifier, self.names.ids)
 
     def _of_node(self, group: Sequence[FigureOfTable], findings: list[Finding], best: Sequence[str]) -> list[Finding]:
         """The findings; where all wrong figures of a name may be totals of several devices, each is explained so."""
@@ -319,7 +366,7 @@ class Auditor:
     def _agreeing(self, one: FigureOfTable, devices: Iterable[str]) -> dict[str, Figure]:
         """The figure of each device that the number is; the one of all devices where the name speaks of several."""
         times = one.meaning.times if one.asked.quantity in _TOTALS else 1
-        numbers = [one.number, *([_share(one.number, times)] if times > 1 else [])]
+        numbers = [one.number, *([share(one.number, times)] if times > 1 else [])]
         found = {
             device: next(
                 (figure for number in numbers if (figure := self.identifier.agreeing(number, one.asked, device))), None
@@ -360,18 +407,23 @@ class Auditor:
             finding = replace(finding_of(one, file, best, None), status="not checked")
             return replace(finding, note="a system draws more power than its devices")
         fitting = {device: self.identifier.fitting(one.asked, device) for device in best}
-        nearest = [_nearest(figures, one.number.value) for figures in fitting.values() if figures]
-        expected = max(nearest, key=lambda figure: figure.value, default=None)  # a plain name is the largest variant
+        near = [nearest(figures, one.number.value) for figures in fitting.values() if figures]
+        expected = max(near, key=lambda figure: figure.value, default=None)  # a plain name is the largest variant
         finding = finding_of(one, file, best, expected)
         if found and expected:  # another variant of the name has it, not the one that the other figures are of
             device, figure = next(iter(found.items()))
             text = f"the figure of {device}, while the other figures of this name are of {', '.join(best)}"
             explanation = Explanation("another device", text, figure.value, 1.0, figure)
             return replace(finding, status="wrong", explanations=(explanation,))
-        if installed := _less_the_drivers_share(one, fitting.values()):
+        if installed := less_the_drivers_share(one, fitting.values()):
             note = f"{installed.shown()} are installed; a driver reports less, because it keeps a part"
             return replace(finding_of(one, file, best, installed), status="disputed", note=note)
-        rounded = [figure for figures in fitting.values() for figure in figures if one.number.is_rounded(figure.value)]
+        rounded = [
+            figure
+            for figures in fitting.values()
+            for figure in figures
+            if one.asked.quantity not in _NOMINAL and one.number.is_rounded(figure.value)
+        ]
         if rounded:
             note = f"{rounded[0].shown()} rounded to two digits"
             return replace(finding_of(one, file, best, rounded[0]), status="rounded", note=note)
@@ -394,7 +446,7 @@ class Auditor:
         wider = [
             name
             for name, other in PRECISIONS.items()
-            if asked and asked.floating and other.floating and other.bits >= asked.bits and other is not asked
+            if asked and asked.floating and other.floating and other.bits > asked.bits
         ]
         alike = (replace(one.asked, precision=name) for name in wider)
         return any(self.identifier.agreeing(one.number, other, device) for other in alike for device in best)
@@ -436,62 +488,8 @@ def _of_one(asked: Asked) -> Asked:
     return replace(asked, times=1)
 
 
-def _share(number: Printed, times: int) -> Printed:
-    """The share of one of several devices; a total of three digits may be rounded: 130 TB/s of 72."""
-    third = 10.0 ** (math.floor(math.log10(number.value)) - 2) if number.value > 0 else 0.0
-    rounded = math.isclose(float(f"{number.value:.2e}"), number.value, rel_tol=1e-9)
-    return Printed(number.value / times, max(number.step, third if rounded else 0.0) / times, number.text)
-
-
-def _groups(found: Iterable[FigureOfTable]) -> Iterator[list[FigureOfTable]]:
-    """The figures of each name; row by row where rows of a name disagree, because they are variants."""
-    by_name: dict[str, list[FigureOfTable]] = defaultdict(list)
-    for one in found:
-        by_name[one.name].append(one)
-    for group in by_name.values():
-        by_row: dict[int, list[FigureOfTable]] = defaultdict(list)
-        for one in group:
-            by_row[one.cell.line].append(one)
-        same = len({one.asked for one in group}) == len(group)
-        yield from [group] if same else by_row.values()
-
-
-def _are_torn(agreeing: Mapping[FigureOfTable, Mapping[str, Figure]], best: Sequence[str]) -> bool:
-    """Whether each figure fits some variant, but no variant fits all figures."""
-    named = [set(found) for found in agreeing.values() if found]
-    return bool(named) and not any(all(device in found for found in named) for device in best)
-
-
-def _without_sparsity(name: str) -> tuple[str, bool | None]:
-    """A name without the word `sparse` or `dense`, and whether it named sparse."""
-    word = re.search(r"\(?\b(sparse|dense)\b\)?", name, re.IGNORECASE)
-    return (name.replace(word[0], " "), word[1].lower() == "sparse") if word else (name, None)
-
-
 def _is_of_several(explanations: Iterable[Explanation]) -> bool:
     return any("several devices" in parts_of(explanation) for explanation in explanations)
-
-
-def _less_the_drivers_share(one: FigureOfTable, fitting: Iterable[Sequence[Figure]]) -> Figure | None:
-    """The capacity of which a number is what a driver leaves: 79.25 GiB of 80, 46068 MiB of 48 GiB."""
-    digits, value = one.number.text.partition(".")[2][:1], one.number.value
-    is_of_driver = value % 2**30 != 0 and (value % 2**20 == 0 or (value.is_integer() and value % 1e6 != 0))
-    if value % 1e6 == 0 and value % 1e9:  # 15110 MB of a driver that counts in MiB
-        is_of_driver, value = True, value / 1e6 * 2**20
-    if one.asked.quantity != "capacity" or not (digits.isdigit() or is_of_driver):
-        return None
-    least = DRIVER_LEAVES * (1 - ECC) if is_of_driver else DRIVER_LEAVES
-    for figure in (figure for figures in fitting for figure in figures):
-        nominal = (figure.value * 2**30 / 1e9, figure.value)[: 1 if is_of_driver else 2]
-        if any(least <= value / installed < 1 for installed in nominal):
-            return figure
-    return None
-
-
-def _nearest(figures: Sequence[Figure], value: float) -> Figure:
-    """The figure that the number nearly equals, preferably derived; else the first, which is the usual meaning."""
-    near = [one for one in figures if abs(value / one.value - 1) <= COARSE]
-    return min(near or figures[:1], key=lambda one: (one.printed is not None, abs(value / one.value - 1)))
 
 
 def _is_taken_from(explanation: Explanation, precision: str) -> bool:

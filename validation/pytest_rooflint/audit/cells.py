@@ -12,11 +12,12 @@ from pytest_rooflint.audit.columns import Column, Commas
 from pytest_rooflint.audit.spelling import unit_spelt
 from rooflint.base.precision import PRECISIONS, rate_unit
 from rooflint.base.units import UnitError, last_digit, parse_unit
-from rooflint.diagnosis.figures import QUANTITIES, Printed, show
+from rooflint.diagnosis.figures import COARSE, QUANTITIES, Printed, show
 
 _NUMBER = r"[0-9]+(?:[.][0-9]*)?(?:[eE][-+]?[0-9]+)?"
 _CELL = re.compile(rf"({_NUMBER})((?:\s*[*/]\s*{_NUMBER})*)\s*([A-Za-z/µ]*)")
 _PAIR = re.compile(rf"({_NUMBER})\s*([A-Za-z/µ]*)\s*[/|(]\s*({_NUMBER})\s*\)?\s*([A-Za-z/µ]*)\s*\)?")
+_TWICE = re.compile(rf"({_NUMBER})\s*([A-Za-z/]+)\s*\(\s*({_NUMBER})\s*([A-Za-z/]+)\s*\)")
 _RANGE = re.compile(rf"{_NUMBER}\s*[A-Za-z/]*\s*(?:-|–|—|\.\.|…|to|bis)\s*{_NUMBER}\s*[A-Za-z/]*", re.IGNORECASE)
 _BLANKS = re.compile(r"\s+")
 _THOUSANDS = re.compile(r"(?<![\d.,])([1-9]\d{0,2})((?:[,_'’]\d{3})+)(?![\d,])")
@@ -26,6 +27,8 @@ _COMMA = re.compile(r"(?<![\d,.])(\d+),(\d+)(?![\d,])")
 _CLEAR_COMMA = re.compile(r"(?<![\d,.])(?:0,\d+|\d{1,3}(?:\.\d{3})+,\d+|\d+,(?:\d{1,2}|\d{4,}))(?![\d,.])")
 _CLEAR_POINT = re.compile(r"(?<![\d,.])(?:0\.\d+|\d+\.(?:\d{1,2}|\d{4,}))(?![\d,.])")
 _POWER = re.compile(r"\s*[*x×·]\s*10\s*(?:\^|\*\*)\s*([-+]?\d+)", re.IGNORECASE)
+_WORKED = re.compile(r"^[\d\s.,*/x×·()+-]+=\s*(?=\d)", re.IGNORECASE)
+"""What a figure is worked out from: `2 × 132 = 264`."""
 _BETWEEN = re.compile(r"(?<=\d)\s*[x×·]\s*(?=\d)", re.IGNORECASE)
 _AROUND = re.compile(
     r"^(?:[~≈*]+|up to|ca\.?)\s*|\*+(?!\s*[\d*])|[†‡§¹²³]+|\[\d\]$|\bpeak\b|\b(?:HBM|GDDR|LPDDR|DDR)\w*"
@@ -96,12 +99,17 @@ def parts(text: str, column: Column) -> list[tuple[str, bool | None]]:
         if low > 0 and TWICE[0] <= high / low <= TWICE[1] and high > SMALL:
             unit = pair[4] or pair[2]
             return [(f"{number} {unit}".strip(), float(number) == high) for number in (pair[1], pair[3])]
+    twice = _TWICE.fullmatch(_joined(text, column))
+    if twice and all(is_unit_of(twice[place], column.role) for place in (2, 4)):
+        first, second = (float(twice[place]) * _factor(twice[place + 1], column.role, "") for place in (1, 3))
+        if abs(first / second - 1) > COARSE:  # 9 TFLOPS (11,758 GFLOPS) are two claims
+            return [(f"{twice[place]} {twice[place + 1]}", None) for place in (1, 3)]
     return [(text, _plain(text, column)[1])]
 
 
 def _joined(text: str, column: Column) -> str:
     """A cell whose numbers have decimal points and no thousands separators: `1,979` → 1979, `3,35` → 3.35."""
-    plain = _BLANKS.sub(" ", text).strip()
+    plain = _WORKED.sub("", _BLANKS.sub(" ", text).strip())
     if column.commas == "decimal":
         plain = _POINTED.sub(_digits, plain)
     if column.commas == "thousands":

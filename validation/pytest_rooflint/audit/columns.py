@@ -6,7 +6,14 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
-from pytest_rooflint.audit.spelling import BITS_PER_SECOND, PRECISION_WORDS, UNIT_WORDS, unit_spelt, words_of
+from pytest_rooflint.audit.spelling import (
+    BITS_PER_SECOND,
+    PRECISION_WORDS,
+    UNIT_WORDS,
+    is_per_second,
+    unit_spelt,
+    words_of,
+)
 from rooflint.base.errors import RooflintError
 from rooflint.base.units import UnitError, parse_unit
 from rooflint.diagnosis.figures import QUANTITIES, RATE, TRAINING
@@ -107,6 +114,8 @@ _LEFT = frozenset(
 """Words of a part of the memory, or of what a program wants of it."""
 _WHOLE = frozenset({"gpu", "device", "chip", "accelerator", "card", "board"})
 """Words of what a spec is about: a figure per GPU is one of the GPU."""
+_INSTANCES = frozenset({"instance", "vcpu", "vcpus", "vm", "flavor", "flavour"})
+"""Words of what a cloud rents: the memory beside them is that of the machine."""
 _PER_PART = re.compile(r"/\s*(sms?|gpcs?|tpcs?|cus?|cores?|nodes?|servers?|racks?)\b", re.IGNORECASE)
 _SIZE = re.compile(r"(?<![A-Za-z0-9.])\d+[ _-]?[GT]i?B(?![A-Za-z0-9/])", re.IGNORECASE)
 """A size that tells devices apart, and is no unit of the column: `H100 96GB`."""
@@ -175,7 +184,7 @@ class Column:
     """Columns of tensor cores in the same precision; in a row that has one of them, this one is of vector lanes.
 
     Of a column of precisions, those that some of its rows give of tensor cores. Of a plain bandwidth, columns that
-    say that they are of memory: it is of something else, such as links.
+    say that they are of memory: it is of something else, such as links. Of a plain memory, columns that name instances.
     """
     sparse: bool | None = None
     presumed: tuple[str, ...] = ()
@@ -200,7 +209,16 @@ def columns(names: Iterable[str], mapping: Mapping[str, str], counted: Set[str] 
             raise ColumnError(f"--map {name}: the table has no such column (has: {', '.join(known)})")
     found = {name: mapped(name, roles[name], counted) if name in roles else guessed(name) for name in known}
     found |= {column.name: column for column in _beside(found.values())}
+    machines = tuple(name for name in known if _INSTANCES & set(words_of(name)))
+    for name, column in found.items():
+        if machines and column and column.role == "capacity" and name not in roles and not _is_of_device(name):
+            found[name] = replace(column, beside=machines)
     return {name: column for name, column in found.items() if column and column.role != "ignore"}
+
+
+def _is_of_device(name: str) -> bool:
+    """Whether the name of a capacity says that it is a device's: `vram_gb`, `gpu_memory`."""
+    return bool((_WHOLE | _MEMORY - {"memory", "mem"}) & set(words_of(name)))
 
 
 def _beside(found: Iterable[Column | None]) -> Iterator[Column]:
@@ -255,7 +273,8 @@ def guessed(name: str) -> Column | None:
     words = _of_values(words_of(plain))
     title = " ".join(words)
     unit = _unit(plain, words) or next((UNIT_WORDS.get(word) for word in words[-1:] if words != words_of(plain)), None)
-    is_elsewhere = (_MEASURED | _DESCRIBED | _PARTS | _UNRATED) & set(words) or _PER_PART.search(name)
+    counted = {"stream"} if "stream processors" in title else set()  # not the benchmark
+    is_elsewhere = (_MEASURED | _DESCRIBED | _PARTS | _UNRATED) & set(words) - counted or _PER_PART.search(name)
     if (is_elsewhere and not _names_devices(words)) or _is_ratio(words):
         return None
     if re.search(r"/\s*(w|watts?|\$|usd)\b", name.lower()) or ("per" in words and not {"clk", "cycle"} & set(words)):
@@ -268,6 +287,8 @@ def guessed(name: str) -> Column | None:
         return None
     if role == "link" and not (unit or {"bw", "bandwidth"} & set(words)):  # a generation: NVLink 4
         return None
+    if role == "capacity" and unit and is_per_second(name):  # hbm_bytes_per_s
+        role, unit = "bandwidth", f"{unit}/s"
     unit = f"{unit}/s" if role == "bandwidth" and unit in _CAPACITIES else unit  # memory_bandwidth_tb
     column = Column(name, role, _precision(words), subject=_subject(role, title), unit=unit)
     column = replace(column, vector=_vector(words), sparse=_sparse(words), either=_either(name, column.precision))
@@ -399,7 +420,7 @@ def _subject(role: str, title: str) -> str | None:
 
 def is_about_nothing(name: str) -> bool:
     """Whether a column is about something that specs do not have, such as a price or a date."""
-    return bool((_MARKET | _ORIGIN) & set(words_of(name)))
+    return bool((_MARKET | _ORIGIN | _INSTANCES) & set(words_of(name)))
 
 
 def said_precision(text: str) -> tuple[str | None, bool | None, bool | None]:

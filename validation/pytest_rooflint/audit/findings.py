@@ -1,7 +1,9 @@
 """One figure of a table, and the finding that an audit makes of it."""
 
+import math
 import re
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,9 +13,14 @@ from pytest_rooflint.audit.columns import Column, is_about_nothing
 from pytest_rooflint.audit.rows import NAME, UNNAMED, Cell, Row
 from pytest_rooflint.audit.tables import PYTHON
 from rooflint.diagnosis.causes import Span, ratio_text
-from rooflint.diagnosis.figures import FLOOR, Figure, Printed, show
+from rooflint.diagnosis.figures import COARSE, FLOOR, Figure, Printed, show
 from rooflint.diagnosis.labels import Asked
 from rooflint.hardware.names import Meaning
+
+DRIVER_LEAVES = 0.96
+"""Least share of the installed memory that is taken for what a driver leaves; in public tables it is 0.985 to 0.991."""
+ECC = 1 / 16
+"""Share of a GDDR6 memory that error correction takes; a driver's MiB are those without it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +35,8 @@ class FigureOfTable:
     column: str
     note: str = ""
     """What the table does not say and was assumed."""
+    row: int = 0
+    """Number of its row; in a table with a column per device, of its column."""
 
     @property
     def key(self) -> tuple[str, str, Asked, float]:
@@ -107,3 +116,51 @@ def _is_rate(text: str) -> bool:
         return float(text) >= BASE
     except ValueError:
         return False
+
+
+def groups(found: Iterable[FigureOfTable]) -> Iterator[list[FigureOfTable]]:
+    """The figures of each name; row by row where rows of a name disagree, because they are variants."""
+    by_name: dict[str, list[FigureOfTable]] = defaultdict(list)
+    for one in found:
+        by_name[one.name].append(one)
+    for group in by_name.values():
+        by_row: dict[int, list[FigureOfTable]] = defaultdict(list)
+        for one in group:
+            by_row[one.row].append(one)
+        same = len({one.asked for one in group}) == len(group)
+        yield from [group] if same else by_row.values()
+
+
+def share(number: Printed, times: int) -> Printed:
+    """The share of one of several devices; a total of three digits may be rounded: 130 TB/s of 72."""
+    third = 10.0 ** (math.floor(math.log10(number.value)) - 2) if number.value > 0 else 0.0
+    rounded = math.isclose(float(f"{number.value:.2e}"), number.value, rel_tol=1e-9)
+    return Printed(number.value / times, max(number.step, third if rounded else 0.0) / times, number.text)
+
+
+def less_the_drivers_share(one: FigureOfTable, fitting: Iterable[Sequence[Figure]]) -> Figure | None:
+    """The capacity of which a number is what a driver leaves: 79.25 GiB of 80, 46068 MiB of 48 GiB."""
+    digits, value = one.number.text.partition(".")[2][:1], one.number.value
+    is_of_driver = value % 2**30 != 0 and (value % 2**20 == 0 or (value.is_integer() and value % 1e6 != 0))
+    if value % 1e6 == 0 and value % 1e9:  # 15110 MB of a driver that counts in MiB
+        is_of_driver, value = True, value / 1e6 * 2**20
+    if one.asked.quantity != "capacity" or not (digits.isdigit() or is_of_driver):
+        return None
+    least = DRIVER_LEAVES * (1 - ECC) if is_of_driver else DRIVER_LEAVES
+    for figure in (figure for figures in fitting for figure in figures):
+        nominal = (figure.value * 2**30 / 1e9, figure.value)[: 1 if is_of_driver else 2]
+        if any(least <= value / installed < 1 for installed in nominal):
+            return figure
+    return None
+
+
+def are_torn(agreeing: Mapping[FigureOfTable, Mapping[str, Figure]], best: Sequence[str]) -> bool:
+    """Whether each figure fits some variant, but no variant fits all figures."""
+    named = [set(found) for found in agreeing.values() if found]
+    return bool(named) and not any(all(device in found for found in named) for device in best)
+
+
+def nearest(figures: Sequence[Figure], value: float) -> Figure:
+    """The figure that the number nearly equals, preferably derived; else the first, which is the usual meaning."""
+    near = [one for one in figures if abs(value / one.value - 1) <= COARSE]
+    return min(near or figures[:1], key=lambda one: (one.printed is not None, abs(value / one.value - 1)))

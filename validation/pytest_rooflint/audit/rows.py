@@ -1,5 +1,6 @@
 """Rows of a table: texts by column, each with its line, and what a row states for all of its figures."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -119,3 +120,9 @@ def merged_with(column: Column, row: Column) -> Column:
         vector=column.vector if column.vector is not None else row.vector,
         sparse=column.sparse if column.sparse is not None else row.sparse,
     )
+
+
+def without_sparsity(name: str) -> tuple[str, bool | None]:
+    """A name without the word `sparse` or `dense`, and whether it named sparse."""
+    word = re.search(r"\(?\b(sparse|dense)\b\)?", name, re.IGNORECASE)
+    return (name.replace(word[0], " "), word[1].lower() == "sparse") if word else (name, None)

@@ -10,7 +10,8 @@ from itertools import pairwise
 from pytest_rooflint.audit.account import Finding
 from pytest_rooflint.audit.columns import is_of_links, is_total, says_which_links
 from pytest_rooflint.audit.findings import FigureOfTable
-from rooflint.diagnosis.figures import COARSEST, FLOOR, Explanation, Printed
+from rooflint.diagnosis.figures import COARSEST, FLOOR, Explanation, Figure, Printed
+from rooflint.diagnosis.identify import Identifier
 
 MANY = 3
 """Number of wrong figures that are explained together."""
@@ -82,6 +83,42 @@ def _sparse_together(findings: list[Finding]) -> list[Finding]:
         _ranked(one, {SPARSE}) if told and one in doubled and one.explanations[0].error in known else one
         for one in findings
     ]
+
+
+def of_other_device(
+    group: Sequence[FigureOfTable], findings: Sequence[Finding], identifier: Identifier, devices: Iterable[str]
+) -> list[Finding]:
+    """The findings of one name; where most of its wrong figures are those of one other device, that is the cause."""
+    wrong = [place for place, one in enumerate(findings) if one.is_wrong]
+    unknown = [place for place in wrong if not findings[place].explanations]
+    if len(wrong) < MANY or not unknown:
+        return list(findings)
+    vendor = findings[wrong[0]].hardware[0].partition("/")[0]
+    of_each = {
+        device: {
+            place: figure
+            for place in wrong
+            if (figure := identifier.agreeing(group[place].number, group[place].asked, device))
+        }
+        for device in devices
+        if device.partition("/")[0] == vendor and device not in findings[wrong[0]].hardware
+    }
+    source = max(of_each, key=lambda device: len(of_each[device]), default="")
+    found = of_each.get(source, {})
+    quantities = {group[place].asked.quantity for place in found}
+    if len(found) < MANY or 2 * len(found) <= len(wrong) or len(quantities) < 2 or not found.keys() & set(unknown):
+        return list(findings)
+    shared = f"{group[0].name}: {len(found)} figures are those of {source}"
+    return [
+        _led(one, found[place], len(found), shared) if place in found else one for place, one in enumerate(findings)
+    ]
+
+
+def _led(finding: Finding, figure: Figure, number: int, shared: str) -> Finding:
+    text = f"is the {figure.says} of {figure.hardware.id}, {figure.shown()}, as are {number} figures of this name"
+    cause = Explanation("another device", text, figure.value, 1.0, figure)
+    others = tuple(one for one in finding.explanations if one.error != "another device")
+    return replace(finding, explanations=(cause, *others), shared=shared)
 
 
 def _ranked(finding: Finding, first: set[str]) -> Finding:

@@ -169,6 +169,8 @@ class _Reader:
             case ast.Tuple(elts=names) | ast.List(elts=names):
                 for name, one in unpacked(names, value.elts if isinstance(value, ast.Tuple | ast.List) else []):
                     self.assigned(name, one, place)
+            case ast.Name(id=name) if len(name) < SHORTEST_NAME and _is_result(value):
+                self.value(value, place.named(name))
             case ast.Name(id=name) | ast.Attribute(attr=name):
                 self.value(value, self.identified(name, target.lineno, place))
             case ast.Subscript():
@@ -248,7 +250,7 @@ class _Reader:
         named = [(word.arg, word.value) for word in node.keywords if word.arg]
         names = self.fields.get(name, [])
         held = [(names[position] if position < len(names) else "", one) for position, one in enumerate(node.args)]
-        if not name[:1].isupper() and not self._naming(held):
+        if not name.lstrip("_")[:1].isupper() and not self._naming(held):
             held = []  # what a function makes of its arguments only a run could tell
         for _, value in named if name == "field" else ():
             self.value(value, place)
@@ -323,8 +325,10 @@ class _Reader:
         if not text:
             return place
         series = [word for label in place.above[-1:] for word in _words(label)]  # TPU_FLOPS = {"v4": ...}
+        known = guessed(text)
+        is_quantity = known is not None and known.role in QUANTITIES and text.isalpha()  # the memory of an RTX 3090
         for name in (text, f"{place.device} {text}", *(f"{word} {text}" for word in series)):
-            if self.is_device(name):
+            if not is_quantity and self.is_device(name):
                 return self._of_device(name, line, place)
         device, rest = self._within(text)
         if device and not place.device and (guessed(rest) or is_mere_precision(rest)):
@@ -454,6 +458,11 @@ def _comments(text: str) -> Iterator[tuple[int, str]]:
         if token.type == tokenize.COMMENT and not _FOR_TOOLS.match(token.string):
             alone = not token.line[: token.start[1]].strip()
             yield (-token.start[0] if alone else token.start[0]), _URL.sub("", token.string.lstrip("#: "))
+
+
+def _is_result(value: ast.expr) -> bool:
+    """Whether a value is what a function makes of something: `m1 = measured(...)` is no Apple M1."""
+    return isinstance(value, ast.Call) and not name_called(value.func).lstrip("_")[:1].isupper()
 
 
 def _may_be_a_product(text: str) -> bool:

@@ -77,6 +77,11 @@ def unit_spelt(text: str) -> str | None:
     return f"{bits[1]}bit/s" if bits else UNIT_WORDS.get(text.lower())
 
 
+def is_per_second(name: str) -> bool:
+    """Whether a name says so: `hbm_bytes_per_s`."""
+    return _PER_SECOND.search(name) is not None
+
+
 def words_of(name: str) -> list[str]:
     """Words of a name: `peakBF16_tflops` has peak, bf16, tflops."""
     spelt = re.sub(

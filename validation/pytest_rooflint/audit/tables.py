@@ -1,5 +1,6 @@
 """Read tables: CSV, TSV, Markdown, HTML, Excel, JSON, YAML and Python source become rows of texts with their lines."""
 
+import ast
 import codecs
 import csv
 import io
@@ -13,13 +14,14 @@ from pytest_rooflint.audit.markup import html_tables
 from pytest_rooflint.audit.records import read_records
 from pytest_rooflint.audit.rows import IsDevice, Row
 from pytest_rooflint.audit.source import read_python
-from rooflint.base.errors import extra, refuse
+from rooflint.base.errors import InputError, extra, refuse
 from rooflint.base.files import read_bytes
 
 MAX_BYTES = 4 * 1024 * 1024
 PYTHON = ".py"
 EXCEL = ".xlsx"
 
+_ENTRY = re.compile(r"""\s*("[^"]+"|'[^']+')\s*:\s*(\{.*\}),?\s*""")
 _RULE = re.compile(r"\s*\|?[\s:|-]+\|?\s*")
 
 
@@ -45,7 +47,34 @@ def read(file: Path, is_device: IsDevice) -> list[Row]:
     text = _decoded(file)
     if suffix in trees:
         return _filled(list(trees[suffix](text, file, is_device)), file)
-    return _filled([row for grid in grids[suffix](text, file) for row in rows_of(grid, file, is_device)], file)
+    rows = [row for grid in grids[suffix](text, file) for row in _rows_of_page(grid, file, is_device)]
+    if not rows and suffix == ".md":
+        rows = list(read_python(_entries(text), file, is_device))
+    return _filled(rows, file)
+
+
+def _rows_of_page(grid: Grid, file: Path, is_device: IsDevice) -> list[Row]:
+    """The rows of a table; none of one that cannot be read and names no device, which leaves the others of its page."""
+    try:
+        return list(rows_of(grid, file, is_device))
+    except InputError:
+        if any(is_device(text) for _, texts in grid.lines for text in texts if text):
+            raise
+        return []
+
+
+def _entries(text: str) -> str:
+    """The lines of a page that are each an entry of a dictionary, as Python source with the same lines."""
+    found = (_ENTRY.fullmatch(line) for line in text.splitlines())
+    return "\n".join(f"table[{match[1]}] = {match[2]}" if match and _is_python(match[2]) else "" for match in found)
+
+
+def _is_python(text: str) -> bool:
+    try:
+        ast.parse(text, mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
 
 
 def _decoded(file: Path) -> str:

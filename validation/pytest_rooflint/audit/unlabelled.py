@@ -1,7 +1,12 @@
-"""Columns of peaks that name no precision: the one that most of their figures have, or the field's usual one."""
+"""Columns that do not say all of what they are: the precision, or the unit, that most of their figures have.
 
-from collections.abc import Iterable
+A column of peaks without a precision is of that; else of the field's usual one. `cores` are CUDA cores where most are.
+"""
 
+from collections.abc import Callable, Iterable, Sequence
+
+from pytest_rooflint.audit.rows import Row
+from pytest_rooflint.audit.spelling import words_of
 from rooflint.diagnosis.figures import Printed
 from rooflint.diagnosis.identify import Identifier
 from rooflint.diagnosis.labels import Asked
@@ -10,6 +15,27 @@ USUAL = ("bf16", "fp16")
 """What the field means by the peak of an accelerator where it says no more: 16 bits, dense."""
 FLOATING = ("fp32", "fp8", "fp64", "tf32", "fp4")
 INTEGERS = ("int8", "int4")
+CORES = "cuda_core"
+_COUNTING = frozenset({"gpu", "num", "number", "of", "n", "total", "count"})
+
+
+def cores(
+    names: Iterable[str], rows: Sequence[Row], devices_of: Callable[[str], Iterable[str]], identifier: Identifier
+) -> dict[str, str]:
+    """Roles of columns such as `cores`, most of whose figures are the CUDA cores of their devices."""
+    roles = {}
+    for name in names:
+        if set(words_of(name)) - _COUNTING != {"cores"}:
+            continue
+        hits = []
+        for row in rows:
+            devices = next((found for cell in row.values() if (found := devices_of(cell.text))), ())
+            figures = [one for device in devices for one in identifier.of(device) if one.unit == CORES]
+            counts = {f"{one.value:g}" for one in figures if one.quantity == "count"}
+            hits += [row[name].text.replace(",", "") in counts] if name in row and counts else []
+        if 2 * sum(hits) > len(hits) > 1:
+            roles[name] = f"count {CORES}"
+    return roles
 
 
 def presumed(
@@ -18,15 +44,17 @@ def presumed(
     """The precision of a column by its figures, each with the devices that its name may mean; two where both fit.
 
     The precision of more than half of the figures counts, and where none has so many that of 16 bits, or of FP32 for
-    a column of vector lanes. Empty where a single
-    figure is right in another precision only, since chance would decide. Integers come first for a unit of operations
-    (`TOPS`), and are left out for one of floating-point operations.
+    vector lanes and devices without matrix units. Empty for operations (`AI TOPS`) of which none has so many, and
+    where a single figure is right in another precision only, since chance would decide. Integers come first for a
+    unit of operations (`TOPS`), and are left out for one of floating-point operations.
     """
     known = [(number, devices) for number, devices in figures if devices]
     if not known:
         return ()
     choices: list[tuple[str, ...]] = [USUAL, *((name,) for name in FLOATING)]
-    usual = (FLOATING[0],) if vector else USUAL
+    fitting = [one for _, devices in known for device in devices for one in identifier.of(device)]
+    has_matrix = any(one.precision in USUAL and one.is_matrix for one in fitting)
+    usual = (FLOATING[0],) if vector or not has_matrix else USUAL  # FP16 of a GTX 1080 is what nobody means
     choices.sort(key=lambda names: names != usual)
     if "FLOP" not in unit:
         integers = [(name,) for name in INTEGERS]
@@ -42,5 +70,5 @@ def presumed(
     scores = {names: hits(names) for names in choices}
     best = max(choices, key=scores.__getitem__)
     if 2 * scores[best] <= len(known):
-        return usual
+        return () if unit.endswith("OP/s") and "FLOP" not in unit else usual  # TOPS are of any precision and sparsity
     return best if len(known) > 1 or best == choices[0] else ()
