@@ -125,6 +125,8 @@ class Involved(Record):
     where: str | None
     file: str | None
     line: int | None
+    at: str = ""
+    """The operating point that sets it; empty for the device's own."""
 
 
 class Cause(Record):

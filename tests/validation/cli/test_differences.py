@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from pytest_rooflint.cli.differences import app
+from pytest_rooflint.history.claim_sides import ClaimSide
 from rooflint.base.errors import RooflintError
 
 X1 = "specs/hardware/acme/x1.yaml"
@@ -216,6 +217,33 @@ def test_lost_claims_come_before_the_predictions_and_decide_the_status(acme):
     assert run("HEAD").startswith("no prediction moved")  # status 0: without --claims, claims are not counted
     acme.edit("golden/x1.yaml", "claims:\n", "removed: {count-core: misprinted}\nclaims:\n")
     assert "stated: misprinted" in run("HEAD", "--claims")
+
+
+@pytest.mark.parametrize(
+    "edited", [(X1, "4096 MAC", "2048 MAC"), ("golden/x1.yaml", "core, expect: 4", "core, expect: 5")]
+)
+def test_what_the_run_just_found_is_taken_and_makes_no_difference(acme, monkeypatch, edited):
+    acme.edit(*edited)
+    evidence, kept = acme.root / "evidence.json", acme.root / ".rooflint"
+    acme.script("pytest", "--rooflint-only", f"--rooflint-evidence={evidence}", f"--rooflint-store={kept}", "-q")
+    as_run = evidence.read_bytes()
+    text = run("HEAD", "--claims", f"--evidence={evidence}", status=1)
+    whole, again = evidence.read_bytes(), []
+    judge = ClaimSide.judge
+    monkeypatch.setattr(ClaimSide, "judge", lambda side, claim: again.append((side, claim.id)) or judge(side, claim))
+    evidence.write_bytes(as_run)
+    assert run("HEAD", "--claims", f"--evidence={evidence}", f"--judged={kept}", status=1) == text
+    assert evidence.read_bytes() == whole
+    fails = {one["id"] for one in json.loads(as_run)["verdicts"] if one["outcome"] == "fail"}
+    assert fails
+    now = [claim for side, claim in again if side.specs.home is None]
+    assert len(now) == len(set(now)) < 8
+    # a spec that changed since the run is judged again
+    again.clear()
+    acme.write("specs/hardware/acme/x2.yaml", acme.read(X1))
+    evidence.write_bytes(as_run)
+    run("HEAD", "--claims", f"--evidence={evidence}", f"--judged={kept}", status=1)
+    assert len([claim for side, claim in again if side.specs.home is None]) >= 8
 
 
 def test_golden_folders_without_claims_are_refused(acme):

@@ -50,6 +50,7 @@ def test_the_row_lists_each_fact_once_and_each_cause_with_its_repair(halved):
         "where": "p. 3",
         "file": "specs/architectures/acme/a1.yaml",
         "line": 8,
+        "at": "",
     }
     cause = row["causes"][0]
     assert (cause["file"], cause["line"], cause["path"]) == tuple(

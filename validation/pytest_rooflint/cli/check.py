@@ -113,7 +113,8 @@ def check(
         options += [f"{name}={value}" for name, value in shards.items() if value]
         status = _mutated(status, options, has_specs=bool(specs or configured("rooflint_specs")))
     if against and evidence.is_file():
-        options = ["--claims", f"--evidence={evidence}", *(f"--{folder}" for folder in folders)]
+        options = ["--claims", f"--evidence={evidence}", f"--judged={home / FOLDER}"]
+        options += [f"--{folder}" for folder in folders]
         status = _compared(status, [against, *options], is_brief=is_brief)
     if benchmark_json and evidence.is_file():
         compared = _run("rooflint", "measure", "baseline", str(benchmark_json), f"--evidence={evidence}")

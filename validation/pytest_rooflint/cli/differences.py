@@ -15,10 +15,11 @@ from pytest_rooflint.history import claim_text, watched
 from pytest_rooflint.history import summary as moved
 from pytest_rooflint.history.changes import Change
 from pytest_rooflint.history.claim_changes import claim_changes
-from pytest_rooflint.history.claim_sides import sides
+from pytest_rooflint.history.claim_sides import ClaimSide, Known, sides
 from pytest_rooflint.history.comparison import compare
 from pytest_rooflint.history.side import LedgerSide, Side, opened, repository
-from rooflint.base.errors import RooflintError
+from pytest_rooflint.session.first import FILE, First
+from rooflint.base.errors import RooflintError, shown
 from rooflint.base.files import write_atomically
 from rooflint.base.git import base_of
 from rooflint.base.project import configured
@@ -74,18 +75,22 @@ def diff(
         bool,
         typer.Option("--claims", help="Also compare the claims; status 1 if one was lost without a stated reason."),
     ] = False,
+    judged: Annotated[
+        Path | None, typer.Option(hidden=True, help="Folder of the record that the run of the evidence just kept.")
+    ] = None,
     golden: Golden = None,
     specs: Specs = None,
 ) -> None:
     """Compare the predictions of two states of the specs: which changed, by what factor, because of which fact."""
     if golden and not claims:
         raise RooflintError("--golden needs --claims: predictions rest on no golden file")
-    found, counted, watching = _found(old, new, _roots(specs), golden, claims=claims)
-    run = None
+    run = load_evidence(evidence) if evidence and claims else None
+    known = (run, judged) if run and judged else None
+    found, counted, watching = _found(old, new, _roots(specs), golden, claims=claims, known=known)
     if evidence:
         more = {"claim_changes": counted, "watched": watching}
         add(evidence, delta=found, **{name: one for name, one in more.items() if one})
-        run = load_evidence(evidence) if counted else None
+    run = run.model_copy(update={"delta": found, "claim_changes": counted, "watched": watching}) if run else None
     said = claim_text.lines(counted, run) if counted else []
     is_red = bool(said) and said[-1].startswith(claim_text.FAILED)
     form, most = form or _form(output), None if everything else moved.FEW if evidence else moved.MOST
@@ -133,7 +138,13 @@ def _roots(specs: list[Path] | None) -> tuple[Path, ...]:
 
 
 def _found(
-    old: str | None, new: str | None, roots: tuple[Path, ...], golden: list[Path] | None, *, claims: bool
+    old: str | None,
+    new: str | None,
+    roots: tuple[Path, ...],
+    golden: list[Path] | None,
+    *,
+    claims: bool,
+    known: tuple[Evidence, Path] | None,
 ) -> tuple[Delta, ClaimChanges | None, list[Watched]]:
     here = Path.cwd()
     with progress.bar("reading both sides", 3 if claims else 2) as advance, ExitStack() as stack:
@@ -147,11 +158,44 @@ def _found(
         facts = (one.change for one in found.effects if isinstance(one.change, Change))
         advance(what="judging claims")
         said = partial(_in_bar, advance)
-        return delta, claim_changes(*both, facts, said) if both else None, watching
+        judged = _judged(both[1], *known) if both and known else {}
+        return delta, claim_changes(*both, facts, judged, said) if both else None, watching
 
 
 def _in_bar(advance: progress.Advance, text: str) -> None:
     advance(0, what=text)
+
+
+def _judged(side: ClaimSide, evidence: Evidence, folder: Path) -> dict[str, Known]:
+    """What the run of some evidence found of the claims, by their ids with file.
+
+    Nothing where a file could not be read, or changed since the run kept its record. A claim with a fact of a file that
+    is not below the specs is left out, and so judged again.
+    """
+    kept = First(side.suite, folder / FILE)
+    if evidence.problems or kept.before.files != kept.files:
+        return {}
+    asked = {(one.file, one.id): one for one in kept.before.claims}
+    verdicts = {(one.file, one.id): one for one in evidence.verdicts}
+    roots, found = side.suite.registry.roots, dict[str, Known]()
+    for claim in side.suite.claims():
+        key = shown(claim.file), claim.id
+        if key not in asked or key not in verdicts:
+            continue
+        verdict, noted = verdicts[key], asked[key]
+        places = [(Path.cwd() / one.file, one.path, one.at) for one in verdict.facts if one.file]
+        if len(places) < len(verdict.facts) or not all(any(map(file.is_relative_to, roots)) for file, _, _ in places):
+            continue
+        found[f"{side.name(claim.file)}::{claim.id}"] = Known(
+            verdict.outcome,
+            verdict.corroborated,
+            verdict.headline,
+            tuple(places),
+            frozenset((section, name) for section, _, name in (one.partition(" ") for one in noted.names)),
+            frozenset(side.name(Path.cwd() / file) for file in noted.goldens),
+            noted.any_golden,
+        )
+    return found
 
 
 def _watching(before: Side, after: Side) -> list[Watched]:

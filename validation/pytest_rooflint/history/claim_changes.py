@@ -6,17 +6,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 from pytest_rooflint.history.changes import Change
 from pytest_rooflint.history.claim_matches import Pair, looser, pairs
 from pytest_rooflint.history.claim_reasons import Reasons
-from pytest_rooflint.history.claim_sides import ClaimSide, Judged, judged
+from pytest_rooflint.history.claim_sides import ClaimSide, Judged, Known, judged
 from pytest_rooflint.history.culprits import causes
 from pytest_rooflint.mutation import tables
 from pytest_rooflint.suite.judge import silent
 from rooflint.base.errors import Problem, RooflintError, shown
-from rooflint.base.facts import Fact
+from rooflint.base.facts import Fact, Place
 from rooflint.base.files import file_digest
 from rooflint.base.text import counted, fail_text
 from rooflint_report import claim_changes as records
@@ -32,13 +33,17 @@ FactKey = tuple[str, str, str]
 
 
 def claim_changes(
-    before: ClaimSide, after: ClaimSide, changes: Iterable[Change], say: Callable[[str], None] = silent
+    before: ClaimSide,
+    after: ClaimSide,
+    changes: Iterable[Change],
+    known: Mapping[str, Known] = MappingProxyType({}),
+    say: Callable[[str], None] = silent,
 ) -> records.ClaimChanges:
     """The claims of two sides compared; `changes` are the facts that differ between their specs.
 
-    Says meanwhile what it is at.
+    `known` is what a run just found of claims of now. Says meanwhile what it is at.
     """
-    old, new = judged(before, after, say)
+    old, new = judged(before, after, known, say)
     say("searching for causes")
     found = _Found(before, after, old, new, Reasons(before, after, old, new), tuple(changes))
     return found.record()
@@ -234,22 +239,23 @@ class _Found:
         then, now = self._backed(self.old), self._backed(self.new)
         after = {old.id: new for old, new in self.pairs if old}
         states = _Stated(self.after)
-        for key, (_, claims) in then.items():
+        for key, claims in then.items():
             fails = any((new := after[one.id]) and new.outcome == "fail" for one in claims)
             fact = None if key in now or fails else states.find(key)
             if fact and not any(self._is_hidden(one, after[one.id]) for one in claims):
                 yield self._unguarded(fact, claims)
 
-    def _backed(self, found: Iterable[Judged]) -> dict[FactKey, tuple[Fact, list[Judged]]]:
+    def _backed(self, found: Iterable[Judged]) -> dict[FactKey, list[Judged]]:
         """Facts that independent claims follow from, with the claims."""
-        backed: dict[FactKey, tuple[Fact, list[Judged]]] = {}
+        backed: dict[FactKey, list[Judged]] = {}
         for one in found:
-            for fact in dict.fromkeys(one.facts) if one.independent and not one.claim.is_replay else ():
-                backed.setdefault(self._key(fact), (fact, []))[1].append(one)
+            for place in dict.fromkeys(one.facts) if one.independent and not one.claim.is_replay else ():
+                backed.setdefault(self._key(place), []).append(one)
         return backed
 
-    def _key(self, fact: Fact) -> FactKey:
-        return self._below(fact.file), fact.path, fact.at
+    def _key(self, place: Place) -> FactKey:
+        file, path, at = place
+        return self._below(file), path, at
 
     def _below(self, file: Path) -> str:
         """A spec file below its root; equal devices of the base are those of now."""

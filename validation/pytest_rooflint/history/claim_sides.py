@@ -6,8 +6,10 @@ A claim of the revision is not judged again where nothing that it read differs: 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from pytest_rooflint.golden import kinds
 from pytest_rooflint.golden.kinds import MEASURED, Claim
@@ -19,7 +21,7 @@ from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Outcome
 from rooflint.base import git
 from rooflint.base.errors import InputError, Problem, RooflintError
-from rooflint.base.facts import Fact, Place
+from rooflint.base.facts import Place
 from rooflint.base.files import write_atomically
 from rooflint.base.project import NO_GOLDEN, configured, named, project
 
@@ -38,11 +40,13 @@ class Judged:
     independent: bool
     """Whether a second document agrees."""
     headline: str
-    facts: tuple[Fact, ...]
-    """What its figure follows from."""
-    read: Dependencies
+    facts: tuple[Place, ...]
+    """Places of the facts that its figure follows from."""
+    read: "Dependencies | Later"
     unread: tuple[Problem, ...] = ()
     """What is wrong with specs that it rests on; it is not judged then."""
+    is_shared: bool = False
+    """Whether nothing that it read differs between the sides, so that the verdict is that of the other one."""
 
     @property
     def id(self) -> str:
@@ -52,7 +56,35 @@ class Judged:
     @property
     def places(self) -> frozenset[Place]:
         """Places of the facts that it looked up or that its figure follows from."""
-        return frozenset((*self.read.places, *(fact.place for fact in self.facts)))
+        return frozenset((*self.read.places, *self.facts))
+
+
+@dataclass(frozen=True)
+class Known:
+    """What a run of the suite found of a claim of now, and what the claim asked for."""
+
+    outcome: Outcome
+    independent: bool
+    headline: str
+    facts: tuple[Place, ...]
+    names: frozenset[Name]
+    goldens: frozenset[str]
+    any_golden: bool
+
+
+@dataclass(frozen=True)
+class Later:
+    """What a claim read, which is found out once it is asked for."""
+
+    judged: Callable[[], Judged]
+
+    @cached_property
+    def _read(self) -> "Dependencies | Later":
+        return self.judged().read
+
+    def __getattr__(self, name: str) -> Any:
+        """As of Dependencies."""
+        return getattr(self._read, name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,10 +150,15 @@ class ClaimSide:
             verdict.outcome,
             verdict.corroborated,
             verdict.headline,
-            verdict.facts,
+            tuple(fact.place for fact in verdict.facts),
             context.dependencies,
             () if verdict.is_at_fault else verdict.unread,
         )
+
+    def taken(self, claim: Claim, known: Known) -> Judged:
+        """What a run found of a claim, which is judged again only where what it read is asked for."""
+        found = known.outcome, known.independent, known.headline, known.facts
+        return Judged(claim, self.name(claim.file), *found, Later(partial(self.judge, claim)))
 
 
 def sides(old: Side, new: Side, given: Sequence[Path], here: Path) -> tuple[ClaimSide, ClaimSide]:
@@ -170,21 +207,29 @@ STEP = 100
 
 
 def judged(
-    before: ClaimSide, after: ClaimSide, say: Callable[[str], None] = silent
+    before: ClaimSide,
+    after: ClaimSide,
+    known: Mapping[str, Known] = MappingProxyType({}),
+    say: Callable[[str], None] = silent,
 ) -> tuple[list[Judged], list[Judged]]:
-    """All claims of both sides with their verdicts, in the order of the golden files."""
+    """All claims of both sides with their verdicts, in the order of the golden files.
+
+    `known` is what a run just found of claims of now, by their ids with file; these are not judged again.
+    """
     new, claims = [], after.suite.claims()
     for number, claim in enumerate(claims):
         if not number % STEP:
             say(f"judging claims: {number} of {len(claims)}")
-        new.append(after.judge(claim))
+        key = f"{after.name(claim.file)}::{claim.id}"
+        new.append(after.taken(claim, known[key]) if key in known else after.judge(claim))
     by_id = {one.id: one for one in new}
     moved = _moved(before, after)
     old = []
     for claim in before.suite.claims():
-        same = by_id.get(f"{before.name(claim.file)}::{claim.id}")
-        shared = same is not None and moved is not None and not _concerned(same, moved, after)
-        old.append(replace(same, claim=claim) if same and shared else before.judge(claim))
+        key = f"{before.name(claim.file)}::{claim.id}"
+        same = by_id.get(key)
+        shared = same is not None and moved is not None and not _concerned(same, moved, after, known.get(key))
+        old.append(replace(same, claim=claim, is_shared=True) if same and shared else before.judge(claim))
     return old, new
 
 
@@ -211,17 +256,19 @@ def _same(one: Path | None, other: Path | None) -> bool:
     return one == other or one.read_bytes() == other.read_bytes()
 
 
-def _concerned(one: Judged, moved: Changed[str, Name], side: ClaimSide) -> bool:
+def _concerned(one: Judged, moved: Changed[str, Name], side: ClaimSide, known: Known | None) -> bool:
     """Whether what differs may move the verdict; tables of audits and files of foreign kinds may stand anywhere."""
     kind = one.claim.kind
     if kind == "audit" or not kinds.home(kind).startswith("pytest_rooflint."):
         return True
+    if known:
+        return moved.concern(one.file, goldens=known.goldens, any_golden=known.any_golden, names=known.names)
     goldens = map(side.name, one.read.goldens)
     names = _names(one.read, side)
     return moved.concern(one.file, goldens=goldens, any_golden=one.read.any_golden(one.claim), names=names)
 
 
-def _names(read: Dependencies, side: ClaimSide) -> Iterator[Name]:
+def _names(read: Dependencies | Later, side: ClaimSide) -> Iterator[Name]:
     """Devices and architectures that were asked for, with the architectures of the devices."""
     for section, name in read.names:
         yield section, name

@@ -313,7 +313,7 @@ class _Trials:
         then = {new.id: old for old, new in self.found if new}
         wanted = [one for one in every if any(one.concerns(then[new.id], new) for new in self.failing)]
         return {
-            new.id: tuple(one for one in wanted if one.concerns(old, new))
+            new.id: () if old and old.is_shared else tuple(one for one in wanted if one.concerns(old, new))
             for old, new in self.found
             if new and (new.outcome != "fail" or new in self.failing)
         }
