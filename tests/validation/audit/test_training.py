@@ -67,6 +67,16 @@ def test_a_share_beside_tokens_is_compared_with_its_definition(audited, share, e
     assert causes(finding)[:1] == ([error] if error else [])
 
 
+def test_no_clock_or_other_device_explains_a_share_by_tokens_alone(audited):
+    # 55.55 % by definition; 1.071 PFLOP/s, at the boost clock, would come near 48.5 by another definition
+    finding = one(audited("GPU,Network,SeqLen,tokens/s/GPU,MFU\nH100 SXM5,llama-3.1-8b,8192,9000,48.5 %\n"))
+    assert (finding.status, finding.note) == (
+        *("not checked", "by definition it is 55.55 %; what was counted here is not said"),
+    )
+    half = one(audited("GPU,Network,SeqLen,tokens/s/GPU,MFU\nH100 SXM5,llama-3.1-8b,8192,9000,27.8 %\n"))
+    assert causes(half)[0] == "sparse for dense"
+
+
 def test_a_definition_without_attention_is_no_error_and_is_told(audited):
     # 6 × 29.975e9 × 916.25 / 311.9e12 = 52.8 %
     finding = one(audited(f"{HEAD}A100-SXM4-80GB,mpt-30b,2048,8,7330,,52.8,\n"))
