@@ -55,7 +55,7 @@ def test_it_is_said_how_far_the_judging_is(two, monkeypatch):
     monkeypatch.setattr(claim_sides, "STEP", 4)
     said, roots = [], [(two.root / "specs").resolve()]
     with opened("HEAD", roots, two.root) as old, opened(None, roots, two.root) as new:
-        _, now = judged(*sides(old, new, (), two.root), said.append)
+        _, now = judged(*sides(old, new, (), two.root), say=said.append)
     assert said == [f"judging claims: {number} of {len(now)}" for number in range(0, len(now), 4)]
 
 
