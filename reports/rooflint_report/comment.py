@@ -40,7 +40,7 @@ class Sides:
         hosting = evidence.run.hosting
         base, head = (found.base, found.head) if isinstance(found, ClaimChanges) else (found.old, found.new)
         return cls(
-            base=base.label,
+            base=base.label.removeprefix("revision "),
             head=_head(evidence) or head.label,
             base_url=hosting.commit_url(base.commit) if hosting and base.commit else None,
             head_url=hosting.commit_url(hosting.commit) if hosting else None,

@@ -44,7 +44,7 @@ def claim_changes(causes=(), **other):
         "text": "changed lines make claims fail",
     }
     return {
-        **{"schema": "rooflint-claims/1", "base": {"label": "main (0123456789ab)", "commit": None}},
+        **{"schema": "rooflint-claims/1", "base": {"label": "revision main (0123456789ab)", "commit": None}},
         **{"head": {"label": "the working tree", "commit": None}, "changes": [], "recordings": [], "facts": []},
         "counts": {"base": 10, "head": 10, "unchanged": 10} | dict.fromkeys(names, 0),
         **{"unreadable": [], "unstated": len(claims), "text": "10 claims in main, 10 now"},
