@@ -54,6 +54,8 @@ class TrainingRowSpec(RatedRowSpec):
     ep: Annotated[int, Field(ge=1)] = 1
     sp: bool = False
     zero: Annotated[int, Field(ge=0, le=3)] = 0
+    lora: Annotated[int, Field(ge=0)] = 0
+    """Rank of the adapters that are trained alone."""
     micro_batches: Annotated[int, Field(ge=1)] = 1
     """Of a step."""
 
@@ -126,7 +128,9 @@ def _steps(table: TrainingTable, registry: Registry) -> Iterator[Training]:
             how = replace(row.how, dp=row.devices // row.how.devices)
             where = place(where.hardware, how, registry, system_of(registry, registry.get(row.system)))
         sequences = row.batch * row.micro_batches * how.copies
-        run = Run(_network(row, registry), sequences, row.length, row.recompute, how, row.zero, row.batch)
+        run = Run(
+            _network(row, registry), sequences, row.length, row.recompute, how, row.zero, row.batch, lora=row.lora
+        )
         yield train(where, run, energies, setting)
 
 

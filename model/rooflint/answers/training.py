@@ -65,6 +65,8 @@ class TrainRecord(RunRecord, Record):
     """What data-parallel devices share, as a stage of ZeRO."""
     micro_batch: int
     """Sequences that a device computes at once."""
+    lora: int
+    """Rank of the adapters that are trained alone; 0 where all is trained."""
     parameters: int
     """Of the part of a device."""
     trained_parameters: int
@@ -129,6 +131,7 @@ def answer(found: Training, setting: Setting) -> Answer:
         sp=how.sequence,
         zero=run.zero,
         micro_batch=run.at_once,
+        lora=run.lora,
         sent=[SentRecord(**vars(one)) for one in found.sent],
         parameters=found.memory.parameters,
         trained_parameters=found.memory.trained,
@@ -155,6 +158,7 @@ def _ways(found: Training) -> str:
     words = [str(how)] if how.devices > 1 else []
     words += [f"ZeRO {run.zero}"] if run.zero else []
     words += [f"tower {run.tower}"] if run.network.sees else []
+    words += [f"LoRA of rank {run.lora}"] if run.lora else []
     words += [f"{run.micro_batches} micro-batches of {run.at_once}"] if run.micro_batches > 1 else []
     return ", ".join([*words, f"{run.recompute} recomputation"])
 

@@ -59,6 +59,7 @@ def train(
     zero: int = 0,
     micro_batch: int | None = None,
     tower: training_run.Tower = "frozen",
+    lora: int = 0,
     storage: str | None = None,
     launch: str = DEFAULT_LAUNCH,
     fidelity: str = ROOFLINE,
@@ -86,6 +87,7 @@ def train(
         micro_batch: sequences that a device computes at once, adding up gradients; if None, one in a pipeline, else
             all of its own.
         tower: whether the encoder of a network that sees images is `frozen` or `trained`.
+        lora: rank of adapters of the products of attention, which are trained alone; all is trained if 0.
         storage: precision of what is moved and kept; that of the arithmetic if None.
         launch: how kernels are launched, as for `predict`.
         fidelity: `roofline`; no kernel of a backward pass was calibrated.
@@ -101,7 +103,7 @@ def train(
     tokens = min(PROMPT, net.writer.context) if length is None else length
     how = Parallelism(tp, pp, ep, dp, virtual_stages, sp)
     sequences = how.copies * how.pp if batch is None else batch
-    run = training_run.Run(net, sequences, tokens, recompute, how, zero, micro_batch or 0, tower)
+    run = training_run.Run(net, sequences, tokens, recompute, how, zero, micro_batch or 0, tower, lora)
     return TrainingStep(training.train(_place(known, on, at, how), run, energies, chosen), chosen)
 
 

@@ -72,6 +72,7 @@ def analyze_command(
     zero: options.Zero = 0,
     micro_batch: options.MicroBatch = None,
     tower: options.Tower = "",
+    lora: options.Lora = 0,
     form: options.Format = "",
     output: options.Output = None,
     specs: Specs = None,
@@ -81,7 +82,7 @@ def analyze_command(
     shared: dict[str, Any] = {"precision": precision, "storage": storage, "launch": launch, "fidelity": fidelity}
     shared |= {"at": at, "specs": specs}
     only_train = {"recompute": recompute, "dp": dp > 1, "zero": zero, "micro-batch": micro_batch, "tower": tower}
-    only_train |= {"virtual-stages": virtual_stages > 1, "sp": sp}
+    only_train |= {"virtual-stages": virtual_stages > 1, "sp": sp, "lora": lora}
     if train or any(only_train.values()):
         others = {"input": shape, "past": past, "generate": generate, "fuse": fuse, "require": require, "phase": phase}
         _refuse_beside_train(others, only_train if not train else {})
@@ -96,6 +97,7 @@ def analyze_command(
             "zero": zero,
             "micro_batch": micro_batch,
             "tower": tower or "frozen",
+            "lora": lora,
         }
         step = rooflint.train(network, device, length=prompt, batch=batch, **shared)
         deliver(step.answer(), form, output)

@@ -103,6 +103,9 @@ MicroBatch = Annotated[
 Tower = Annotated[
     str, typer.Option("--tower", help="Beside --train, of a network that sees images: frozen (by default) or trained.")
 ]
+Lora = Annotated[
+    int, typer.Option("--lora", help="Beside --train, rank of adapters of attention, which are trained alone.", min=0)
+]
 Tensors = Annotated[str, typer.Option("--tp", help="Devices of a system that share each product, with commas.")]
 MemoryShare = Annotated[
     float,

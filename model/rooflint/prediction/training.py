@@ -223,9 +223,9 @@ def _in_layers(found: Training, run: Run, setting: Setting, passes: Passes) -> I
 
 def _beside_gathering_s(run: Run, passes: Passes) -> float:
     """The backward products for inputs that were gathered. [s]"""
-    flow, names = run.forward.flow, run.forward.op_names.tolist()
+    flow, names = run.base.flow, run.base.op_names.tolist()
     assert flow is not None
-    pairs = zip(names, flow.reads, run.forward.kinds, strict=True)
+    pairs = zip(names, flow.reads, run.base.kinds, strict=True)
     wanted = {f"d({name}).input" for name, read, kind in pairs if kind == "linear" and names[read[0]] in SPREAD}
     backward = passes.backward
     times = zip(backward.run.op_names.tolist(), backward.times.kernel_s.tolist(), strict=True)

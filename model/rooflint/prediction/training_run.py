@@ -113,6 +113,8 @@ class Run:
     """Sequences that a device computes at once, whose gradients it adds up; if 0, one in a pipeline, else all."""
     tower: Tower = "frozen"
     """Whether the encoder of a network that sees images is trained, too."""
+    lora: int = 0
+    """Rank of the adapters beside the products of attention, which are trained alone; all is trained if 0."""
 
     def __post_init__(self) -> None:
         """Raises WorkloadError for less than one sequence or token of a device, and for unknown ways to train."""
@@ -139,6 +141,9 @@ class Run:
             raise WorkloadError(
                 f"--tower: want a network that sees images, such as llava-1.5-7b; {self.network.name} does not"
             )
+        if self.lora < 0 or (self.lora and (self.network.sees or self.network.writer.latent)):
+            wanted = "want 1 or more, and a network without images or latent attention"
+            raise WorkloadError(f"--lora: {wanted}; found {self.lora} and {self.network.name}")
         if self.network.sees and self.how.pp > 1:
             raise WorkloadError(f"--pp: want no network that sees images to train, found {self.network.name}")
 
@@ -185,8 +190,8 @@ class Run:
         return self.tower == "trained" or not name.startswith(TOWER)
 
     @cached_property
-    def forward(self) -> Workload:
-        """All layers on a device, and logits of every token, of a micro-batch."""
+    def base(self) -> Workload:
+        """All layers on a device, and logits of every token, of a micro-batch; without adapters."""
         if self._sees:
             whole = self._sees.table(self.at_once, self.length, every=True)
         else:
@@ -197,9 +202,26 @@ class Run:
         return Workload.from_ops(whole.name, rows, whole.batch, flow=whole.flow, fixed_batch="it is a training step")
 
     @cached_property
+    def forward(self) -> Workload:
+        """All layers on a device, and logits of every token, of a micro-batch."""
+        if not self.lora:
+            return self.base
+        rows = [part for op in self.base.rows() for part in (op, *_adapted(op, self.lora))]
+        return Workload.from_ops(self.base.name, rows, self.at_once, fixed_batch="it is a training step")
+
+    @property
+    def adapters(self) -> int:
+        """Parameters of the adapters on a device, with the layers of all stages."""
+        return (
+            sum(op.elements_weight for row in self.base.rows() for op in _adapted(row, self.lora)) if self.lora else 0
+        )
+
+    @cached_property
     def backward(self) -> Workload:
         """Gradients of inputs and of weights."""
         rows = [part for op in self.forward.rows() if self.trains(op.name) for part in _backward(op)]
+        if self.lora:  # weights of the network have no gradients, and its words need none
+            rows = [one for one in rows if ADAPTER in one.name or not one.name.endswith((".weight", "d(embedding)"))]
         if self.network.sees and self.tower == "frozen":  # whose results need no gradient
             rows = [part for part in rows if part.name != f"d({PROJECTOR}1).input"]
         return Workload.from_ops(
@@ -218,6 +240,10 @@ class Run:
         """By definition, with the keys that causal attention needs; an encoder needs all of them."""
         net = self.network.writer
         found = token_ops(net, self.length, attention="full" if net.encoder else "causal", counted="products")
+        if self.lora:  # Hu et al.: forward and for inputs, and three passes of the adapters
+            alone = replace(self, batch=1, how=Parallelism(), zero=0, micro=0)
+            passes = found.parameters * (PASSES - 1) / PASSES + PASSES * OPS_PER_MAC * alone.adapters
+            return replace(found, parameters=passes)
         return replace(found, parameters=found.parameters + self._image_ops / (self.at_once * self.length))
 
     @property
@@ -245,6 +271,8 @@ class Run:
 
     def _memory(self, parameters: int, width: float, activation_bytes: float) -> Memory:
         frozen = self._sees.tower.parameters if self._sees and self.tower == "frozen" else 0
+        if self.lora:
+            frozen, parameters = parameters, parameters + self.in_stage.adapters
         experts = self.in_stage.own.expert_parameters if self.how.groups > 1 else 0
         shares = [self.how.copies if self.zero >= stage else 1 for stage in STAGES[1:]]
         return Memory(parameters, width, activation_bytes, frozen, experts, self.how.groups, *shares)
@@ -261,6 +289,30 @@ def _of_some_tokens(op: Op, ways: int) -> Op:
     if op.name not in SPREAD:
         return op
     return op._replace(**{name: -(-getattr(op, name) // ways) for name in ("other_ops", "elements_in", "elements_out")})
+
+
+ADAPTER = "lora_"
+"""In the names of rows of adapters."""
+ADAPTED = ("qkv", "attention_out")
+"""Products with adapters."""
+
+
+def _adapted(op: Op, rank: int) -> Iterator[Op]:
+    """The adapter of a product: what it reads times two narrow weights, added to its result.
+
+    Hu et al., "LoRA", 2021. arXiv:2106.09685
+    """
+    if op.name not in ADAPTED:
+        return
+    runs, m, n, k = op.repeats, op.m, op.n, op.k
+    plain = op._replace(kind="linear", other_ops=0, window=())
+    for name, width, depth in (("down", rank, k), ("up", n, rank)):
+        yield plain._replace(
+            name=f"{ADAPTER}{op.name}_{name}", macs=runs * m * width * depth, n=width, k=depth,
+            elements_in=runs * m * depth, elements_weight=runs * width * depth, elements_out=runs * m * width,
+        )  # fmt: skip
+    count = runs * m * n
+    yield Op(f"{ADAPTER}{op.name}_add", "add", 0, count, 2 * count, 0, count, repeats=runs)
 
 
 OUTSIDE_LAYERS = frozenset(
@@ -330,7 +382,7 @@ KEEPS_INPUT = (
 def _outside_bytes(run: Run, width: float) -> float:
     """What rows behind the layers keep, and the logits. [B]"""
     kept = sum(_tensors(run, [op for op in _keepers(run) if _outside(op)]))
-    return float(kept * width + run.forward.elements_out[-1] * MASTER_BYTES)
+    return float(kept * width + run.base.elements_out[-1] * MASTER_BYTES)
 
 
 def _layers_bytes(run: Run, width: float, micro_batches: float = 1) -> float:
@@ -349,12 +401,15 @@ def _layers_bytes(run: Run, width: float, micro_batches: float = 1) -> float:
 
 
 def _keepers(run: Run) -> Iterator[Op]:
-    return (op for op in run.forward.rows() if op.kind in KEEPS_INPUT and run.trains(op.name))
+    """Of a product whose weights are frozen nothing is kept."""
+    kept = (op for op in run.base.rows() if op.kind in KEEPS_INPUT and run.trains(op.name))
+    return (op for op in kept if not run.lora or op.name in ADAPTED or not op.elements_weight or "norm" in op.kind)
 
 
 def _kept(run: Run, net: Transformer, length: int, rows: Sequence[Op], micro_batches: float) -> float:
     """Elements that these rows of layers keep, of sequences of that length."""
     kept = float(sum(_tensors(run, rows)))
+    kept += run.lora * sum(op.repeats * op.m for op in rows if op.name in ADAPTED)
     if run.recompute == "full":  # one layer runs again at a time, beside the inputs of all
         ways = run.how.tp if run.how.sequence else 1
         return micro_batches * net.layers * run.at_once * length * net.hidden / ways + kept / net.layers
@@ -364,10 +419,9 @@ def _kept(run: Run, net: Transformer, length: int, rows: Sequence[Op], micro_bat
 
 def _tensors(run: Run, rows: Iterable[Op]) -> Iterator[int]:
     """Elements of each tensor that some rows read; of what is gathered for a product, those of a device."""
-    forward = run.forward
-    assert forward.flow is not None
-    names = forward.op_names.tolist()
-    reads = dict(zip(names, forward.flow.reads, strict=True))
+    flow, names = run.base.flow, run.base.op_names.tolist()
+    assert flow is not None
+    reads = dict(zip(names, flow.reads, strict=True))
     largest: dict[tuple[int, ...], int] = {}
     for op in rows:
         read = reads[op.name]

@@ -9,6 +9,7 @@ from rooflint.prediction.predict import Setting
 from rooflint.prediction.training import train
 from rooflint.prediction.training_run import Run, token_ops
 from rooflint.workloads.networks import network_named
+from rooflint.workloads.parallelism import Parallelism
 from rooflint.workloads.workload import WorkloadError
 
 FREE = Setting("bf16", launch="free")
@@ -192,3 +193,64 @@ def test_a_tower_is_asked_for_where_there_is_one():
         seen("half")
     with pytest.raises(WorkloadError, match="want a --prompt of more than the 576 tokens of its image"):
         seen(length=100).forward  # noqa: B018
+
+
+# ---- Adapters
+
+LORA = network_named("llama-2-70b")
+
+
+def adapted(recompute="selective", length=1024, rank=16, **more):
+    return Run(LORA, 2, length, recompute, lora=rank, **more)
+
+
+def test_adapters_stand_beside_the_products_of_attention():
+    run = adapted()
+    # in each of 80 layers 16 × (8192 + 10240) beside qkv, and 16 × (8192 + 8192) beside the product behind attention
+    assert run.adapters == 80 * 16 * (8192 + 10240 + 8192 + 8192) == 44_564_480
+    forward = {op.name: op for op in run.forward.rows()}
+    down, up = forward["lora_qkv_down"], forward["lora_qkv_up"]
+    assert (down.m, down.n, down.k, down.repeats) == (2 * 1024, 16, 8192, 80)
+    assert (up.m, up.n, up.k) == (2 * 1024, 10240, 16)
+    added = forward["lora_qkv_add"]
+    assert (added.other_ops, added.elements_in) == (80 * 2048 * 10240, 2 * 80 * 2048 * 10240)
+
+
+def test_frozen_weights_have_no_gradients():
+    names = {op.name for op in adapted().backward.rows()}
+    assert {one for one in names if one.endswith(".weight")} == {
+        f"d(lora_{row}_{half}).weight" for row in ("qkv", "attention_out") for half in ("down", "up")
+    }
+    assert {"d(down).input", "d(head).input"} <= names and "d(embedding)" not in names
+
+
+def test_the_products_of_a_step_with_adapters_are_those_of_the_definition():
+    run = adapted()
+    counted = 2 * (run.forward.macs.sum() + run.backward.macs.sum())
+    assert counted == pytest.approx(run.tokens * run.token_ops().model, rel=1e-3)
+    # forward and for inputs: 4 N instead of 6 N
+    whole = Run(LORA, 2, 1024).token_ops()
+    assert run.token_ops().parameters == pytest.approx(whole.parameters * 4 / 6 + 6 * 44_564_480)
+
+
+def test_memory_with_adapters_is_that_of_frozen_weights():
+    found, whole = adapted().memory("bf16"), Run(LORA, 2, 1024).memory("bf16")
+    assert found.weight_bytes - whole.weight_bytes == 2 * 44_564_480
+    assert (found.gradient_bytes, found.optimizer_bytes) == (2 * 44_564_480, 12 * 44_564_480)
+    # of 2048 tokens in 80 layers nothing is kept of what goes up (8192) and down (28672), and 16 of each adapter is;
+    # the head keeps its input neither
+    dropped = 80 * (8192 + 28672) + 8192
+    assert whole.activation_bytes - found.activation_bytes == 2 * 2048 * (dropped - 80 * 2 * 16)
+
+
+def test_adapters_are_trained_in_pipelines_and_by_tensor_parallel_devices():
+    run = Run(LORA, 8, 1024, how=Parallelism(tp=4, pp=4), lora=16)
+    # of a device a quarter of what goes up from 16, and of what goes down to it behind attention; a stage has 20 layers
+    assert run.in_stage.adapters == 20 * 16 * (8192 + 10240 // 4 + 8192 // 4 + 8192)
+    assert run.memory("bf16").trained == run.in_stage.adapters
+
+
+@pytest.mark.parametrize(("network", "rank"), [("deepseek-v3", 16), ("llava-1.5-7b", 16), ("llama-2-70b", -1)])
+def test_adapters_that_cannot_be_are_refused(network, rank):
+    with pytest.raises(WorkloadError, match="--lora: want 1 or more, and a network without images or latent attention"):
+        Run(network_named(network), 1, 1024, lora=rank)
