@@ -65,7 +65,8 @@ def test_options_of_other_questions_are_refused_beside_train(more, name):
 
 
 @pytest.mark.parametrize(
-    "more", ["--recompute full", "--dp 2", "--virtual-stages 2", "--zero 1", "--micro-batch 1", "--tower frozen"]
+    "more",
+    ["--recompute full", "--dp 2", "--virtual-stages 2", "--lora 8", "--zero 1", "--micro-batch 1", "--tower frozen"],
 )
 def test_what_belongs_to_training_is_asked_for_beside_train_only(more):
     option, value = more.split()
@@ -169,3 +170,11 @@ def test_text_says_how_stages_share_a_network():
     assert "products are divided by tp; layers by pp" in text
     found = rl.train("gpt-3-175b", "hgx-a100", tp=8, pp=8, virtual_stages=3, sp=True, batch=64, precision="fp16").found
     assert found.parts_s["bubble"] == found.bubble_s > 0
+
+
+def test_adapters_are_trained_alone():
+    text = " ".join(run("analyze", "llama-2-70b", "hgx-h100", "--train", "--tp", "8", "--lora", "16").split())
+    assert "LoRA of rank 16, selective recomputation" in text
+    # of 8 devices: 80 × 16 × (8192 + 10240 / 8 + 8192 / 8 + 8192)
+    assert "of 23,920,640 that are trained" in text
+    assert rl.train("llama-2-70b", "hgx-h100", tp=8, lora=16).found.run.adapters == 23_920_640
