@@ -273,7 +273,8 @@ class _Graph:
         except UnknownOpError as error:
             domain = f"{node.domain}." if node.domain else ""
             raise UnknownOpError(f"{self.file}: node '{where}' ({domain}{node.op_type}): {error}") from None
-        read = [value for place in operands(seen) if (value := given[place]) is not None]
+        by_name = {node.input[place]: value for place in operands(seen) if (value := given[place]) is not None}
+        read = [*by_name.values()]  # a tensor that is used twice is read once
         data = [value for value in read if value.is_data]
         constants = [value for value in read if not value.is_data]
         # a number is no weight, nor is one that was expanded; the bias of a layer with one channel is

@@ -76,6 +76,12 @@ def test_what_is_added_stays_apart_where_others_read_the_product(saved, extra):
     assert [row.kind for row in found.rows()] == (["linear", "add", "mul"] if extra else ["linear", "mul"])
 
 
+def test_a_tensor_that_is_used_twice_is_read_once(saved):
+    # 5 × 8 elements in, and as many out
+    (row,) = read_onnx(saved([node("Add", "x x", "y")], {"x": (FLOAT, ["n", 5, 8])})).rows()
+    assert (row.elements_in, row.elements_out, row.other_ops) == (40, 40, 40)
+
+
 @pytest.mark.parametrize("groups", [1, 3])
 def test_a_convolution_is_the_built_one(saved, groups):
     more = {"strides": [2, 2], "pads": [1, 1, 1, 1], "group": groups, "kernel_shape": [3, 3]}
