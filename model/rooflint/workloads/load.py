@@ -232,6 +232,8 @@ def configured_network(name: str, roots: Sequence[Path] = (PACKAGED,)) -> Networ
 
     Raises InputError for another file, WorkloadError for a model type that is not known.
     """
+    if name.endswith(".json") and not Path(name).exists():
+        raise WorkloadError(f"{name}: no such file")
     return network_of(Path(name)) if name.endswith(".json") else find_network(name, roots)
 
 

@@ -190,6 +190,7 @@ def test_the_listing_is_for_spreadsheets():
     ("arguments", "message"),
     [
         (("compare", "resnet18", "-d", "nosuch"), "unknown device 'nosuch'"),
+        (("compare", "nosuch.json"), "nosuch.json: no such file"),
         (("compare", "resnet18", "-d", "nosuch*"), "no device matches 'nosuch*'"),
         (
             ("compare", "resnet18", "-d", "rtx-3080"),

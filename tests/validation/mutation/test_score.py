@@ -36,6 +36,7 @@ BODY = """\
 CLOCK, TDP = "units.cores.clock", "tdp"
 KILLED, SURVIVED = Outcome("killable", "a", "a"), Outcome("killable", None, "a")
 DIGITS, BESIDE = Outcome("within-digits"), Outcome("uncorroborated", "b")
+FINER = ", with more digits than those of the claims that are there"
 UNSEEN, SAME = Outcome("uncorroborated"), Outcome("equivalent")
 
 
@@ -166,9 +167,14 @@ def test_a_mutant_that_no_claim_is_about_asks_for_one_about_its_figure(subject, 
     row = Result.of(Group(whole, (mutant(path, 2),), ()), (DIGITS,), backing()).rows[0]
     whose = "acme/one" if claim.startswith("sparsity") else "a device with acme/one"
     about = claim.replace("acme/one", whose)
-    assert (
-        missing_claim(row, baseline) == f"{about}, from a document other than 'White paper', printed with more digits"
-    )
+    assert missing_claim(row, baseline) == f"{about}, from a document other than 'White paper'{FINER}"
+
+
+def test_a_fact_whose_claims_leave_room_is_told_that_they_are_there(subject, mutant, baseline):
+    group = Group(subject, (mutant(TDP, 1.01), mutant(TDP, 1.02)), ())
+    for second, more in ((DIGITS, FINER), (UNSEEN, "")):
+        (found,) = score_of(Result.of(group, (DIGITS, second), backing()), baseline).facts
+        assert found.would_kill == f"tdp: rated of acme/one, from a document other than 'White paper'{more}"
 
 
 def test_a_survivor_asks_for_the_printed_digits_of_its_witness(result, baseline):

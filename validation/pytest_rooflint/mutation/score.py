@@ -128,13 +128,18 @@ def missing_claim(row: Row, baseline: Baseline) -> str:
     """The claim that would have killed a mutant."""
     witness = baseline.by_id.get(row.outcome.witness or "")
     if witness is None or witness.printed is None or witness.claim.expectation is None:
-        digits = ", printed with more digits" if row.outcome.category == "within-digits" else ""
-        return f"{missing_claim_about(row.subject, row.mutant.fact)}{digits}"
+        return f"{missing_claim_about(row.subject, row.mutant.fact)}{_digits([row])}"
     claim, stated = witness.claim, witness.claim.expectation.tolerance_text
     return (
         f"{claim.kind}: {claim.subject} at {shown(claim.file)}:{claim.line}, "
         f"if it allowed the {witness.printed.tolerance_text} of its printed digits and not {stated}"
     )
+
+
+def _digits(rows: Sequence[Row]) -> str:
+    """What the claim needs where there are such claims, and their digits leave room for all these mutants."""
+    within = all(row.outcome.category == "within-digits" for row in rows)
+    return ", with more digits than those of the claims that are there" if within else ""
 
 
 def missing_claim_about(subject: Subject, fact: Fact) -> str:
@@ -359,7 +364,7 @@ def _fact(rows: Sequence[Row]) -> records.MutatedFact:
     unseen, subject, fact = [row for row in rows if row.unseen], rows[0].subject, rows[0].mutant.fact
     return records.MutatedFact(
         unseen_classes=list(dict.fromkeys(row.mutant.mutation.operator for row in unseen)),
-        would_kill=missing_claim_about(subject, fact) if unseen else None,
+        would_kill=f"{missing_claim_about(subject, fact)}{_digits(unseen)}" if unseen else None,
         kind=kind_of(subject, fact),
         reason=None,
         **_place(rows[0]),
