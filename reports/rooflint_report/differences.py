@@ -24,6 +24,8 @@ class MutantCounts(Record):
     killed: int
     killed_independently: int
     """Killed by a claim whose document is none of those that its facts were read in."""
+    killed_by_recalled: int = 0
+    """Of these, those that no claim kills whose document was opened: all of them quote from memory."""
     unseen: int
     """Neither equivalent nor killed."""
     killable: int

@@ -46,6 +46,16 @@ def test_a_mutant_that_leaves_the_printed_digits_is_killable_and_killed_by_its_w
     assert outcome(BUS, "256 bit") == Outcome("killable", killed_by=claim, witness=claim)
 
 
+def test_a_claim_that_quotes_from_memory_kills_where_no_other_does(small, outcome):
+    # 256 bit move the breakpoint, too, whose page was opened
+    memory = "source: {document: Acme talk, where: minute 3, grade: recalled}"
+    small.edit(GOLDEN, "expect: 102.4 GB/s}", f"expect: 102.4 GB/s, {memory}}}")
+    assert outcome(BUS, "256 bit").killed_by == f"{GOLDEN}::breakpoint-mac_array-int8-per-lpddr5"
+    small.edit(GOLDEN, "  - {breakpoint: mac_array int8 / lpddr5, expect: 32.8 TOP/s / 102.4 GB/s}\n", "")
+    assert outcome(BUS, "256 bit").killed_by == f"{GOLDEN}::bandwidth-lpddr5"
+    assert baseline_of(small.suite()).recalled == {f"{GOLDEN}::bandwidth-lpddr5"}
+
+
 def test_a_witness_is_the_first_claim_that_moves_beyond_its_digits(outcome):
     # 1001 MHz: INT8 32.80 TOP/s is still printed 32.8, FP16 8.200 TFLOP/s is no longer 8.19
     claim = f"{GOLDEN}::peak-mac_array-fp16"

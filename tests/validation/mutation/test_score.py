@@ -59,7 +59,7 @@ def mutant(subject):
 
 def backing(*places):
     """A baseline in which the claim `a` is corroborated, and peaks rest on these lines."""
-    return SimpleNamespace(backed=frozenset(places), independent=frozenset({"a"}))
+    return SimpleNamespace(backed=frozenset(places), independent=frozenset({"a", "r"}), recalled=frozenset({"r"}))
 
 
 @pytest.fixture
@@ -92,6 +92,7 @@ def test_mutants_are_counted_by_outcome(result):
         "equivalent": 1,
         "killed": 3,
         "killed_independently": 2,
+        "killed_by_recalled": 0,
         "unseen": 3,  # one survivor, one within digits, one uncorroborated
         "killable": 3,
         "survived": 1,
@@ -324,6 +325,15 @@ def test_the_text_has_the_score_the_counts_and_what_is_missed(result, baseline, 
         "          would be killed by: tdp: rated of acme/one, from a document other than",
         "          'White paper'",
     ]
+
+
+def test_kills_by_recalled_documents_alone_are_said(subject, mutant, baseline):
+    group = Group(subject, (mutant(CLOCK, 2), mutant(CLOCK, 3), mutant(TDP, 2)), ())
+    remembered = Outcome("killable", "r", "r")
+    found = total([score_of(Result.of(group, (KILLED, remembered, BESIDE), backing()), baseline)])
+    assert found.counts.killed_by_recalled == 1
+    said = "killed by an independent source 66.6 %: 2 of 3, 1 by documents that are only recalled"
+    assert f" {said} " in " ".join(as_text(found).split())
 
 
 def test_lists_are_cut_to_as_many_as_asked_for(result, baseline):

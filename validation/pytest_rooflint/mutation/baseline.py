@@ -49,6 +49,11 @@ class JudgedClaim:
         """Place in the golden files."""
         return str(self.claim.file), self.claim.line, self.claim.id
 
+    @property
+    def is_recalled(self) -> bool:
+        """Whether it quotes a document from memory."""
+        return self.claim.source is not None and self.claim.source.grade == "recalled"
+
     @cached_property
     def printed(self) -> Expectation | None:
         """What the printed digits allow, whatever tolerance is stated."""
@@ -125,6 +130,11 @@ class Baseline:
     def independent(self) -> frozenset[str]:
         """Ids of the corroborated claims."""
         return frozenset(one.id for one in self.claims if one.corroborated)
+
+    @cached_property
+    def recalled(self) -> frozenset[str]:
+        """Ids of those that quote a document from memory."""
+        return frozenset(one.id for one in self.claims if one.corroborated and one.is_recalled)
 
     @cached_property
     def by_id(self) -> Mapping[str, JudgedClaim]:

@@ -208,7 +208,7 @@ class _FactTrial:
 
     @cached_property
     def claims(self) -> list[JudgedClaim]:
-        """Claims that look it up: corroborated ones first, and of each sort those that rest on it."""
+        """Claims that look it up: corroborated ones first, of them recalled ones last, and those that rest on it."""
         return self._sorted(self.baseline.looking_up(self.fact))
 
     @cached_property
@@ -217,7 +217,10 @@ class _FactTrial:
         return self._sorted(self.baseline.asking(self.fact))
 
     def _sorted(self, claims: Sequence[JudgedClaim]) -> list[JudgedClaim]:
-        return sorted(claims, key=lambda one: (not one.corroborated, self.fact.place not in one.facts))
+        def key(one: JudgedClaim) -> tuple[bool, bool, bool]:
+            return not one.corroborated, one.corroborated and one.is_recalled, self.fact.place not in one.facts
+
+        return sorted(claims, key=key)
 
     def outcome(self, mutant: Mutant) -> Outcome:
         """Judge the claims, and no more of them than necessary."""

@@ -54,7 +54,8 @@ def _sentences(summary: records.Mutation) -> Iterator[str]:
     )
     yield f"mutation score {records.score_percent(summary.score)}{floor}: {counts.killed} of {every} mutants killed"
     share_of = f"{records.score_percent(summary.independent)}{other}"
-    yield f"killed by an independent source {share_of}: {counts.killed_independently} of {every}"
+    recalled = f", {counts.killed_by_recalled} by documents that are only recalled" if counts.killed_by_recalled else ""
+    yield f"killed by an independent source {share_of}: {counts.killed_independently} of {every}{recalled}"
     yield f"×2 and more on corroborated peaks and bandwidths: {gross.killed} of {gross.mutants} killed"
     total = counts.mutants or 1
     share = {key: f"{number / total:.1%}".replace("%", " %") for key, number in counts}

@@ -32,6 +32,8 @@ class Row:
     outcome: Outcome
     independent: bool = False
     """Whether a claim with a source of its own fails."""
+    recalled: bool = False
+    """Whether no such claim fails but those that quote from memory."""
 
     @property
     def survived(self) -> bool:
@@ -61,7 +63,13 @@ class Result:
         """The mutants of a group, or those of one class."""
         refused = Counter(name for name in group.refused if only_class in (None, name))
         rows = tuple(
-            Row(group.subject, mutant, outcome, outcome.killed_by in baseline.independent)
+            Row(
+                group.subject,
+                mutant,
+                outcome,
+                outcome.killed_by in baseline.independent,
+                outcome.killed_by in baseline.recalled,
+            )
             for mutant, outcome in zip(group.mutants, outcomes, strict=True)
             if only_class in (None, mutant.mutation.operator)
         )
@@ -90,6 +98,7 @@ def tally(rows: Sequence[Row]) -> records.MutantCounts:
         equivalent=categories["equivalent"],
         killed=sum(row.outcome.killed_by is not None for row in rows),
         killed_independently=sum(row.independent for row in rows),
+        killed_by_recalled=sum(row.recalled for row in rows),
         unseen=sum(row.unseen for row in rows),
         killable=categories["killable"],
         survived=sum(row.survived for row in rows),
