@@ -138,11 +138,10 @@ AGAINST = ("device", "energy", "×", "latency", "×", "memory", "×", "units")
 def winners(found: Comparison, note: str = "") -> Grid:
     """The best by each criterion."""
     rows = tuple((f"best for {by}", *_best(found, by)) for by in WINS)
-    columns: tuple[str, ...] = ("", "device", "figure")
-    if free := {f"best for {by}": one.short for by, one in flips(found, found.without_launches).items()}:
-        columns += ("with free launches",)
-        return Grid("Winners", Table(columns, tuple((*row, free.get(row[0], "")) for row in rows)), note)
-    return Grid("Winners", Table(columns, rows), note)
+    if free := flips(found, found.without_launches):
+        others = ", ".join(f"{by} {one.short}" for by, one in free.items())
+        note = f"{note}; with free launches: {others}" if note else f"with free launches: {others}"
+    return Grid("Winners", Table(("", "device", "figure"), rows), note)
 
 
 def _best(found: Comparison, by: str) -> tuple[str, str]:
@@ -173,7 +172,7 @@ def overview(found: Comparison, baseline: Contender | None) -> Grid:
     if any(one.prediction.has("energy") and not one.prediction.complete for one in found.able):
         note += "; ≥ an energy term is missing, so the device cannot win on energy"
     if any("fidelity" in one.prediction.reasons for one in found.able):
-        note += "; ≥ roofline latency, a lower bound, which does not win against calibrated times"
+        note += "; ≥ roofline latency, a lower bound, not ranked against calibrated times"
     if baseline:
         table = Table(AGAINST, tuple(_row_against(one, baseline) for one in found.able))
         return Grid("Comparison", table, f"{note}; ×: relative to {baseline.short}", strong)

@@ -169,7 +169,7 @@ def _how(question: DeviceKernel, term: str) -> str:
         "fill": "first operands of a block in, its output out",
         "power": f"all ops at {format_number(chip.tdp_w)} W",
         "reduction": "a second pass over the parts",
-        "launch": "of the op in a graph, fitted: with starts and ends of its kernels",
+        "launch": "in a graph (fitted; includes the start and end of each kernel)",
     }[term]
 
 

@@ -146,7 +146,11 @@ def _ladder(question: DeviceKernel, one: Breakdown) -> Section:
         ("memory", time_text(one.memory_s), f"{moved} at {rate}, {1 - one.miss_share:.0%} from L2"),
         ("together", time_text(one.overlapped_s), _overlap(question, one)),
         ("+ reduction", time_text(one.reduction_s), f"{one.split} parts of k" if one.split > 1 else "k is not split"),
-        ("+ launch", time_text(one.launch_s), "kernel to kernel in a graph, fitted: with its start and end"),
+        (
+            "+ launch",
+            time_text(one.launch_s),
+            "kernel to kernel in a graph (fitted; includes the start and end of a kernel)",
+        ),
         *([("+ quantise", time_text(one.quantise_s), _quantised(question))] if one.quantise_s else []),
         ("= latency", time_text(one.latency_s), f"most of it: {one.bound}"),
     ]
@@ -157,7 +161,7 @@ def _power(question: DeviceKernel, one: Breakdown) -> str:
     """What it holds the kernel to: the rated power, or the base clock."""
     chip = question.chip
     watts = f"{format_number(chip.tdp_w)} W"
-    if chip.cores and chip.cores.base_hz and one.power_s >= one.kernel_s * chip.clock_hz / chip.cores.base_hz:
+    if chip.cores and chip.cores.base_hz and one.power_s >= one.kernel_s * (chip.clock_hz / chip.cores.base_hz):
         return f"at the base clock, {format_quantity(chip.cores.base_hz, HERTZ)}, where {watts} allow less"
     return f"all ops at {watts}"
 

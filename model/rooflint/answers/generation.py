@@ -343,7 +343,7 @@ SHARED_CAVEATS = (
 )
 
 
-FLOOR = "≥ roofline, a lower bound of the time, which does not win"
+FLOOR = "≥ roofline time, a lower bound, not ranked against calibrated times"
 """What the sign before a time means."""
 
 LAUNCH_BOUND = 0.1
@@ -355,12 +355,16 @@ APART = datetime.timedelta(days=180)
 
 def unlike_practice(found: Collection[Generation]) -> Iterator[str]:
     """Where these runs differ from those of engines, and their prices from one another."""
-    shares = {one.short: one.decode.waits_s["launch"] / one.decode.latency_s for one in found if one.decode}
+    shares = {
+        one.short: one.decode.waits_s["launch"] / one.decode.latency_s
+        for one in found
+        if one.decode and not one.borrows_launch
+    }
     if shares and max(shares.values()) > LAUNCH_BOUND and any(one.setting.launch == "stream" for one in found):
         most = max(shares, key=shares.__getitem__)
         yield (
-            f"launches are {percent(shares[most])} of a pass of decode on {most}; engines record decode as a graph: "
-            "--launch graph"
+            f"launches take {percent(shares[most])} of a decode step on {most}; serving engines replay decode as a "
+            "graph: --launch graph"
         )
     dated = {one.tariff.date: one for one in found if one.tariff and one.tariff.date}
     if not dated:
@@ -368,8 +372,8 @@ def unlike_practice(found: Collection[Generation]) -> Iterator[str]:
     first, last = min(dated), max(dated)
     if datetime.date.fromisoformat(last) - datetime.date.fromisoformat(first) > APART:
         yield (
-            f"the prices are from {first} ({dated[first].short}) to {last} ({dated[last].short}); they may compare "
-            "days and providers rather than devices, and your own go into specs/prices"
+            f"prices date from {first} ({dated[first].short}) to {last} ({dated[last].short}), so costs may differ by "
+            "date and provider rather than by device; put your own in specs/prices"
         )
 
 

@@ -83,7 +83,10 @@ def _kept(found: Comparison) -> Iterator[str]:
     able = [one for one in found.able if one.prediction.has("footprint")] if found.setting.cached else []
     if names := [one.short for one in able if keeps_weights(one.prediction)]:
         size = format_quantity(able[0].prediction.weight_bytes, units.BYTES)
-        yield f"{', '.join(names)}: weights ({size}) stay in the largest cache between batches; --uncached reads them"
+        yield (
+            f"{', '.join(names)}: weights ({size}) stay in the largest cache between batches; with --uncached they are "
+            "read from memory"
+        )
 
 
 def _mixed(found: Comparison) -> Iterator[str]:

@@ -357,12 +357,21 @@ def _falls(one: BatchSweep) -> Iterator[str]:
     """At which batches throughput is less than before because a tensor outgrows the cache."""
     room = cache_bytes(one.contender.hardware) if one.setting.cached else 0.0
     pairs = pairwise(one.predictions) if room else ()
-    falls = [f"{after.batch}" for before, after in pairs if after.throughput_per_s < FALL * before.throughput_per_s]
+    falls = [
+        f"{after.batch}"
+        for before, after in pairs
+        if after.throughput_per_s < FALL * before.throughput_per_s and _moved(after) > _moved(before)
+    ]
     if falls:
         yield (
-            f"{one.label}: throughput falls at batch {', '.join(falls)}, where tensors outgrow the "
-            f"{format_quantity(room, BYTES)} of its largest cache, which keeps a tensor whole or not at all here"
+            f"{one.label}: throughput falls at batch {', '.join(falls)}, where tensors no longer fit the "
+            f"{format_quantity(room, BYTES)} of its largest cache (the model caches a tensor whole or not at all)"
         )
+
+
+def _moved(found: Prediction) -> float:
+    """Bytes of an inference to and from memory. [B]"""
+    return float(found.times.bytes_moved.sum()) / found.batch
 
 
 def _told(able: Sequence[BatchSweep]) -> Iterator[str]:

@@ -182,8 +182,8 @@ def _sections(found: Training, record: TrainRecord) -> Iterator[Section]:
 
 
 LOWER_BOUND = (
-    "the step is a lower bound: published steps in BF16 and FP8 took 1.5 to 3.2 times as long "
-    "(docs/method-networks.md#training)"
+    "the step is a lower bound: published steps in BF16 and FP8 took 1.5 to 3.2 times as long on average of a table, "
+    "one of them 7 times (docs/method-networks.md#training)"
 )
 
 
@@ -217,12 +217,12 @@ def _summary(found: Training, record: TrainRecord) -> Iterator[tuple[str, str, s
     )
     run, net = found.run, found.run.network.writer
     of_all = bool(net.encoder)  # keys: no mask hides any
-    how = "" if of_all else ", causal keys and no embedding"
-    yield "MFU", percent(found.mfu), f"{record.model_ops_per_token / 1e9:.4g} GFLOP a token{how}; peak {peak}"
+    how = "" if of_all else ": causal attention, embedding not counted"
+    yield "MFU", percent(found.mfu), f"{record.model_ops_per_token / 1e9:.4g} GFLOP per token{how}; peak {peak}"
     if not of_all and not run.network.sees:
         usual = token_ops(net, run.length).model
         share = percent(found.mfu * usual / record.model_ops_per_token)
-        yield "", share, f"{usual / 1e9:.4g} GFLOP a token, all keys and the embedding (PaLM, appendix B)"
+        yield "", share, f"{usual / 1e9:.4g} GFLOP per token: full attention and embedding counted (PaLM, appendix B)"
     yield "HFU", percent(found.hfu), "with what is computed again"
     where = "to and from the memory of a device" if record.members > 1 else "to and from memory"
     yield "moved", format_quantity(found.bytes_moved, BYTES), where

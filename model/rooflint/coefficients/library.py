@@ -209,6 +209,11 @@ class LaunchOverheads:
         found = (self.overhead(kind, vendor, mode) for vendor in self._vendors(kind))
         return next(filter(None, found), None)
 
+    def conditions(self, kind: str, vendor: str, mode: str, name: str) -> str:
+        """Under which conditions a document has it; empty where it does not say."""
+        one = self._launch(kind, vendor, mode)
+        return (one.readings[name].conditions or "") if one and name in one.readings else ""
+
     def taken_for(self, hardware: Hardware, mode: str) -> Reading | None:
         """What a document says of a device's own architecture; None where none does. [s]"""
         vendor = hardware.id.partition("/")[0]
@@ -366,7 +371,11 @@ class Coefficients:
         borrowed, graph = launches.of_kind(kind, mode), launches.overhead(kind, vendor, GRAPH)
         if borrowed is None:
             return None
-        return max((of_range(one) for one in (borrowed, graph) if one), key=lambda one: one.typical)
+        least = [of_range(borrowed)]
+        if graph:
+            where = launches.conditions(kind, vendor, GRAPH, graph.best.name)
+            least.append(of_range(graph, f"{graph.what}{where and f', {where}'}"))
+        return max(least, key=lambda one: one.typical)
 
     def _single(self, name: str) -> Path:
         for root in self.registry.roots:

@@ -85,6 +85,8 @@ class Generation:
     """Of one device; None where no price is known."""
     is_floor: bool = False
     """Whether its times are the roofline's, a lower bound, although calibrated ones were asked for."""
+    borrows_launch: bool = False
+    """Whether its launches cost what is published of another mode or vendor."""
 
     def __repr__(self) -> str:
         return f"<Generation on {self.name}, batch {self.run.batch}: {self.tokens_per_s:.4g} tokens/s>"
@@ -341,9 +343,10 @@ class _Asked:
         main = place.hardware.main_memory()
         capacity = main.capacity_bytes * self.memory_share if "capacity" in main.facts else None
         price = self.tariff(place.hardware.id)
-        is_floor = contender.found is not None and "fidelity" in contender.found.reasons
+        reasons = contender.found.reasons if contender.found else {}
+        borrowed = "fidelity" in reasons, "launch" in reasons
         runs = (
-            Generation(run, setting, place, prefill, decode, memory, capacity, price, is_floor)
+            Generation(run, setting, place, prefill, decode, memory, capacity, price, *borrowed)
             for run, (prefill, decode), memory in zip(self.runs, phases, needed, strict=bool(phases))
         )
         return Candidate(contender, setting, place, tuple(runs), split)

@@ -237,8 +237,9 @@ def _unet(config: Config) -> UNet:
     widths, latent = config.sizes("block_out_channels"), config.size("in_channels")
     config.fixed(out_channels=latent)
     attends = _attends(config, len(widths))
-    heads = _each(config, "num_attention_heads" if config.get("num_attention_heads") else "attention_head_dim", widths)
-    depths = _each(config, "transformer_layers_per_block", widths)
+    named = "num_attention_heads" if config.get("num_attention_heads") else "attention_head_dim"
+    heads = _each(config, named, widths, otherwise=8)  # as in diffusers' UNet2DConditionModel
+    depths = _each(config, "transformer_layers_per_block", widths, otherwise=1)
     levels = [*zip(widths, heads, attends, strict=True)]
     sizes = {width / count for width, count, attending in levels if attending} | {widths[-1] / heads[-1]}
     if (len(sizes) > 1 and len({*heads}) > 1) or any(width % widths[0] for width in widths):
@@ -265,10 +266,10 @@ def _unet(config: Config) -> UNet:
     )
 
 
-def _each(config: Config, key: str, widths: tuple[int, ...]) -> tuple[int, ...]:
-    """A size for each level, or one for all, which is one where the key is missing."""
-    if isinstance(config.get(key, 1), int):
-        return (config.size(key, otherwise=1),) * len(widths)
+def _each(config: Config, key: str, widths: tuple[int, ...], otherwise: int) -> tuple[int, ...]:
+    """A size for each level; one number holds for all."""
+    if isinstance(config.get(key, otherwise), int):
+        return (config.size(key, otherwise=otherwise),) * len(widths)
     found = config.sizes(key)
     if len(found) != len(widths):
         raise WorkloadError(f"{config.name}: {key}: want {len(widths)} sizes, one a level, found {len(found)}")

@@ -218,7 +218,7 @@ def _torchvision(name: str, shapes: Shapes, folder: Path, fresh: bool, roots: Se
             ) from error
         near = did_you_mean(difflib.get_close_matches(name.lower(), having, n=1)) or ";"
         raise MissingTorchError(
-            f"unknown network '{name}'{near} 'rooflint networks' lists those by name; {error}"
+            f"unknown network '{name}'{near} 'rooflint networks' lists those that need no torch; {error}"
         ) from error
 
 
@@ -313,7 +313,8 @@ def _kept(
     place = entry(name, inputs, folder)
     found = None if fresh else place.read()
     if found is None:
-        PROGRESS.info("capturing %s with torch; this takes up to a minute, once", name)
+        if find_spec("torch"):  # else the capture says what is missing
+            PROGRESS.info("capturing %s with torch, which takes up to a minute", name)
         found = captured()
         try:
             place.write(found, sources())

@@ -179,7 +179,7 @@ def test_each_rung_of_the_ladder_is_a_field_of_the_fastest_kernel(name):
             "power": "all ops at 700 W",
             "together": "they overlap: (power^p + memory^p)^(1/p), p = 3.03",
             "+ reduction": "k is not split",
-            "+ launch": "kernel to kernel in a graph, fitted: with its start and end",
+            "+ launch": "kernel to kernel in a graph (fitted; includes the start and end of a kernel)",
         }),
         ("deep", {
             "store": "after the main loop",

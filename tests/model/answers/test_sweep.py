@@ -59,7 +59,7 @@ def test_where_tensors_outgrow_a_cache_the_fall_of_the_throughput_is_told():
     (fitting, outgrown), (sentence,) = told((16, 32), cached=True)
     assert outgrown.throughput_per_s < fitting.throughput_per_s
     assert sentence.startswith(
-        "l4: throughput falls at batch 32, where tensors outgrow the 50.33 MB of its largest cache"
+        "l4: throughput falls at batch 32, where tensors no longer fit the 50.33 MB of its largest cache"
     )
     assert told((1, 4, 16), cached=True)[1] == told((16, 32), cached=False)[1] == []
 

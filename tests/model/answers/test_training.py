@@ -30,8 +30,8 @@ def test_text_says_what_a_step_needs():
 def test_mfu_is_told_by_both_conventions_and_that_the_step_is_a_bound():
     text = " ".join(run(*ASKED).split())
     # (8 030 261 248 - 128 256 × 4096) × 6 + 12 × 32 × 32 × 128 × 2048.5; 8 030 261 248 × 6 + 12 × 32 × 32 × 128 × 4096
-    assert "48.25 GFLOP a token, causal keys and no embedding; peak 989.4 TFLOP/s" in text
-    assert "54.62 GFLOP a token, all keys and the embedding (PaLM, appendix B)" in text
+    assert "48.25 GFLOP per token: causal attention, embedding not counted; peak 989.4 TFLOP/s" in text
+    assert "54.62 GFLOP per token: full attention and embedding counted (PaLM, appendix B)" in text
     assert "published steps in BF16 and FP8 took 1.5 to 3.2 times as long" in text
     assert "PaLM" not in run("analyze", "bert-base-uncased", "h200-sxm", "--train", "--prompt", "128")
 

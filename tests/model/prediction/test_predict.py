@@ -142,7 +142,7 @@ def test_a_launch_of_another_vendor_of_the_kind_is_taken_and_said():
     found = prediction("amd/mi300x", compute="bf16")
     assert found.launch.typical == prediction("amd/mi300x", compute="bf16", launch="graph").launch.typical
     assert found.launch.typical > prediction("nvidia/h100-sxm5-80gb", compute="bf16").launch.typical
-    assert "3.865 µs (amd gpu graph launch) is used instead" in found.reasons["launch"]
+    assert "3.865 µs (amd gpu graph launch, Radeon Pro W7900) is used instead" in found.reasons["launch"]
     synchronous = prediction("amd/mi300x", compute="bf16", launch="synchronous")
     assert "6.7 µs (nvidia gpu synchronous launch) is used instead" in synchronous.reasons["launch"]
 

@@ -125,7 +125,7 @@ def test_a_capture_is_announced_and_what_is_kept_is_not(tmp_path, monkeypatch, c
     with caplog.at_level("INFO", "rooflint"):
         for _ in range(2):
             network("nets:make", folder=tmp_path)
-    assert caplog.messages == ["capturing nets:make with torch; this takes up to a minute, once"]
+    assert caplog.messages == ["capturing nets:make with torch, which takes up to a minute"]
 
 
 def test_a_factory_is_captured_once_a_shape_and_again_when_asked(tmp_path, monkeypatch):
@@ -186,10 +186,13 @@ def test_a_shape_that_no_input_has_is_refused(name, shapes, sentence, tmp_path):
     [
         (
             "resnt18",
-            "unknown network 'resnt18'; did you mean resnet18? 'rooflint networks' lists those by name; capturing a ",
+            "unknown network 'resnt18'; did you mean resnet18? 'rooflint networks' lists those that need no ",
         ),
         ("ResNet81", "unknown network 'ResNet81'; did you mean resnet18? "),
-        ("zzz", "unknown network 'zzz'; 'rooflint networks' lists those by name; capturing a network needs torch"),
+        (
+            "zzz",
+            "unknown network 'zzz'; 'rooflint networks' lists those that need no torch; capturing ",
+        ),
     ],
 )
 def test_a_misspelt_network_is_asked_about_before_torch_is(name, start, tmp_path, monkeypatch):

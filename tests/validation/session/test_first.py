@@ -318,7 +318,7 @@ def test_a_run_of_other_folders_is_no_base_and_one_of_them_is_named(run, tiny, a
     run()
     tiny.edit("pyproject.toml", '["specs"]', '["specs", "more"]')
     (tiny.root / "more").mkdir()
-    assert again() == ("the last run was of other folders than more/", [])
+    assert again() == ("the last run did not cover more/", [])
 
 
 @pytest.mark.slow

@@ -102,7 +102,7 @@ def parts(text: str, column: Column) -> list[tuple[str, bool | None]]:
     twice = _TWICE.fullmatch(_joined(text, column))
     if twice and all(is_unit_of(twice[place], column.role) for place in (2, 4)):
         first, second = (float(twice[place]) * _factor(twice[place + 1], column.role, "") for place in (1, 3))
-        if abs(first / second - 1) > COARSE:  # 9 TFLOPS (11,758 GFLOPS) are two claims
+        if not math.isclose(first, second, rel_tol=COARSE):  # 9 TFLOPS (11,758 GFLOPS) are two claims
             return [(f"{twice[place]} {twice[place + 1]}", None) for place in (1, 3)]
     return [(text, _plain(text, column)[1])]
 

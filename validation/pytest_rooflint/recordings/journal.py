@@ -72,15 +72,16 @@ class Journal:
     def read(cls, file: Path) -> "Journal":
         """The journal of a run that ended early. Raises RooflintError."""
         whole, _, torn = read_text(file, MAX_BYTES).rpartition("\n")
-        head, *rows = whole.splitlines() or [""]
+        head, *rows = whole.split("\n")
         found = cls(file, *_head(file, head))
         for number, line in enumerate(rows, 2):
             try:
                 found._take(json.loads(line))
             except (ValueError, KeyError, TypeError, AttributeError, ValidationError):
                 raise RooflintError(f"{shown(file)}:{number}: want a figure of a journal; remove the line") from None
-        if torn:  # the last line of a run that was killed
-            file.write_text(f"{whole}\n", encoding="utf-8")
+        if torn:  # the last line of a run that was killed; nothing before it is written again
+            with file.open("r+b") as stream:
+                stream.truncate(len(whole.encode()) + 1)
         return found
 
     @property
@@ -135,7 +136,7 @@ class Journal:
     def _append(self, row: Mapping[str, Any]) -> None:
         """Write a line, and see that it is on the disk."""
         with self.file.open("a", encoding="utf-8") as stream:
-            stream.write(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n")
+            stream.write(json.dumps(row, allow_nan=False) + "\n")
             stream.flush()
             os.fsync(stream.fileno())
 

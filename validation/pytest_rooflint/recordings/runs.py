@@ -12,6 +12,7 @@ from typing import Literal, TypeVar
 
 from rooflint.base.errors import RooflintError, extra
 from rooflint.base.precision import precision, rate_unit
+from rooflint.base.text import counted
 from rooflint.base.units import BYTES_PER_S, OPS_PER_S, SECONDS, format_quantity
 from rooflint_measure.record import Gemm, Measurement, Network
 from rooflint_measure.sensors.gpu import driver_version, old_driver
@@ -72,8 +73,8 @@ def deadline(seconds: float, hung: Callable[[], None] = lambda: None, grace_s: f
     watchdog.daemon = True
     before = signal.signal(signal.SIGALRM, over) if hasattr(signal, "SIGALRM") else None
     try:
-        watchdog.start()
-        if before is not None:
+        if before is not None:  # else nothing raises TimeOver, and calls that do return would be cut
+            watchdog.start()
             signal.setitimer(signal.ITIMER_REAL, seconds)
         yield
     finally:
@@ -151,12 +152,13 @@ class Results:
             self.keep(name, None)
 
     def take(self, step: Callable[[], None]) -> None:
-        """Run a step; what fails outside of its figures, such as a search, ends the run and loses no figure."""
+        """Run a step; what fails outside of its figures, such as a search, ends the step; a dead device ends the run."""
         try:
             step()
         except (RuntimeError, MemoryError, OSError) as error:
-            self.stopped = self.failing() or f"{type(error).__name__}: {gemm.first_line(error)}"
-            self.left_out["the rest"] = self.stopped
+            self.stopped = self.failing()
+            name = "the rest" if self.stopped else f"a step after {counted(self.tried, 'figure')}"
+            self.left_out[name] = self.stopped or f"{type(error).__name__}: {gemm.first_line(error)}"
         except (KeyboardInterrupt, TimeOver) as error:
             self._cut(error)
             self.left_out["the rest"] = self.stopped

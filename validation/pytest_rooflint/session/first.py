@@ -187,8 +187,10 @@ class First:
         then = self._kept.folders
         if not then:
             return "no earlier run of the whole suite was kept"
-        other = [name for name in self._folders if name not in then] or [*then]
-        return f"the last run was of other folders than {other[0]}"
+        if missing := [name for name in self._folders if name not in then]:
+            return f"the last run did not cover {missing[0]}"
+        extra = [name for name in then if name not in self._folders]
+        return f"the last run also covered {(extra or then)[0]}"
 
     @property
     def _folders(self) -> tuple[str, ...]:

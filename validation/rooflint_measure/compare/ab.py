@@ -5,6 +5,7 @@ import math
 import subprocess
 import sys
 import time
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -350,6 +351,8 @@ def _side(call: Call, calls: int, clock: Clock) -> Side:
         retired = None if counter is None or counted is None else (counter.read() - counted) / calls
         return Sample(took_s / calls, cpu_s / calls, retired)
 
+    if counter:
+        weakref.finalize(sample, counter.close)
     return Side(sample, calls)
 
 
