@@ -152,7 +152,7 @@ class Results:
             self.keep(name, None)
 
     def take(self, step: Callable[[], None]) -> None:
-        """Run a step; what fails outside of its figures, such as a search, ends the step; a dead device ends the run."""
+        """Run a step; what fails outside of its figures, such as a search, ends it, and a dead device ends the run."""
         try:
             step()
         except (RuntimeError, MemoryError, OSError) as error:
