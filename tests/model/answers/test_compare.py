@@ -196,7 +196,7 @@ def test_each_criterion_has_a_row_with_its_figure(comparison):
                 ("best for balance", "tpu-v4", f"{figures['energy']} × {figures['latency']}"),
             ),
         ),
-        "a note; with free launches: energy h100-sxm5-80gb, latency h100-sxm5-80gb",
+        "a note; with free launches: latency h100-sxm5-80gb, energy h100-sxm5-80gb",
     )  # fmt: skip
 
 
@@ -341,7 +341,7 @@ def test_devices_that_were_cut_are_counted(comparison):
 def test_each_level_of_detail_has_its_own_sections(comparison, level, more):
     found = answer(comparison(*FOUR), Question(level=level))
     assert [one.heading for one in found.written] == ["Winners", "Comparison", "Limitations", "Insights", *more]
-    assert section(found, "Winners").note == ""
+    assert section(found, "Winners").note == "with free launches: latency h100-sxm5-80gb, energy h100-sxm5-80gb"
     assert section(found, "Limitations").sentences == tuple(found.record.caveats)
     assert section(found, "Insights").sentences == tuple(found.record.insights)
 
