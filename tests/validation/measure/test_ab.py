@@ -1,5 +1,6 @@
 """Two versions in turn: who is timed when, what is kept, and when it is measured again."""
 
+import gc
 import itertools
 import sys
 import time
@@ -297,6 +298,9 @@ class Counting:
         self.looks += 1
         return 1e6 * self.looks
 
+    def close(self):
+        self.looks = None
+
 
 def test_instructions_of_a_process_are_counted_beside_its_wall_time_where_they_can_be(monkeypatch):
     words = (sys.executable, "-S", "-c", "")
@@ -318,9 +322,13 @@ def test_a_process_has_its_cpu_time_beside_its_wall_time():
 
 
 def test_calls_have_their_cpu_time_and_instructions_beside_their_time(monkeypatch):
-    monkeypatch.setattr(ab, "own_instructions", Counting)
-    base, _ = sides_of(lambda: time.sleep(2e-3), lambda: None, Turns(sample_s=1e-3, warm_up_s=0.0), HostClock())
+    opened = []
+    monkeypatch.setattr(ab, "own_instructions", lambda: opened.append(Counting()) or opened[-1])
+    base, head = sides_of(lambda: time.sleep(2e-3), lambda: None, Turns(sample_s=1e-3, warm_up_s=0.0), HostClock())
     found = base.sample()
     assert found.seconds > 2e-3
     assert found.cpu_s < found.seconds / 2  # sleep is no part of it
     assert found.instructions == 1e6 / base.calls
+    del base, head
+    gc.collect()
+    assert [one.looks for one in opened] == [None, None]  # given back
