@@ -89,10 +89,18 @@ Data = Annotated[
     int, typer.Option("--dp", help="Beside --train, copies of the network, each with its own part of the batch.", min=1)
 ]
 VirtualStages = Annotated[
-    int, typer.Option("--virtual-stages", help="Beside --train, parts of each stage of --pp that take turns.", min=1)
+    int,
+    typer.Option(
+        "--virtual-stages",
+        help="With --train and --pp: parts of the layers on each device, run in turn (interleaved schedule).",
+        min=1,
+    ),
 ]
 DivideTokens = Annotated[
-    bool, typer.Option("--sp", help="Beside --train, sequence parallel: devices of --tp divide the tokens of norms.")
+    bool,
+    typer.Option(
+        "--sp", help="With --train and --tp: sequence parallelism, norms and residual additions split by tokens."
+    ),
 ]
 Zero = Annotated[
     int, typer.Option("--zero", help="With --dp, what copies share: states of Adam (1), gradients (2), weights (3).")

@@ -130,8 +130,8 @@ class Run:
             found = f"a divisor of the {self.own_batch} sequences of a device, found {self.micro}"
             raise WorkloadError(f"--micro-batch: want {found}")
         if self.how.virtual > 1 and self.micro_batches % self.how.pp:  # Narayanan et al., section 2.2.2
-            found = f"{self.micro_batches} micro-batches"
-            raise WorkloadError(f"--virtual-stages: want a multiple of --pp, {self.how.pp}, found {found}")
+            wanted = f"the number of micro-batches must be a multiple of --pp, {self.how.pp}"
+            raise WorkloadError(f"--virtual-stages: {wanted}; found {self.micro_batches}")
         if self.zero not in STAGES or (self.zero and self.how.copies == 1):
             stages = f"one of {', '.join(map(str, STAGES))}, and --dp of 2 or more beside all but 0"
             raise WorkloadError(f"--zero: want {stages}; found {self.zero}")
@@ -145,7 +145,8 @@ class Run:
             wanted = "want 1 or more, and a network without images or latent attention"
             raise WorkloadError(f"--lora: {wanted}; found {self.lora} and {self.network.name}")
         if self.network.sees and self.how.pp > 1:
-            raise WorkloadError(f"--pp: want no network that sees images to train, found {self.network.name}")
+            wanted = "a network with an image encoder cannot be trained in a pipeline"
+            raise WorkloadError(f"--pp: {wanted}, found {self.network.name}")
 
     @property
     def tokens(self) -> int:

@@ -441,7 +441,10 @@ def test_one_device_is_the_step_without_others():
         ({"pp": 64}, "--pp: want at most its 32 layers, found 64"),
         ({"pp": 8, "virtual": 8, "micro": 1}, "--virtual-stages: want at most 4 with --pp 8, found 8"),
         ({"virtual": 2}, "--virtual-stages: want 1, or more beside --pp of 2 or more; found 2"),
-        ({"pp": 3, "virtual": 2}, "--virtual-stages: want a multiple of --pp, 3, found 8 micro-batches"),
+        (
+            {"pp": 3, "virtual": 2},
+            "--virtual-stages: the number of micro-batches must be a multiple of --pp, 3; found 8",
+        ),
         ({"sequence": True}, "--sp: want --tp of 2 or more beside it"),
         ({"ep": 8}, "has no experts; want no --ep"),
         ({"network": MIXTRAL, "ep": 8, "batch": 4}, "batch: want a multiple of the 8 groups of --ep and --dp, found 4"),

@@ -212,7 +212,7 @@ def test_every_problem_of_a_file_comes_at_once_with_its_line(refused):
         ("bandwidth: lpddr5, expect: 204.8 GB", "a bandwidth is in B/s, '204.8 GB' is in B"),
         ("count: core, expect: 4.00 W", "'4.00 W' is in W"),
         ("tdp: rated, expect: 15", "a tdp is in W, '15' is"),
-        ("tdp: rated, expect: 8 W", "±6.2 % is wider than ±5%; write '8 W ± 1 %' if the figure is exact"),
+        ("tdp: rated, expect: 8 W", "'8 W' implies ±6.2 %, wider than ±5%; write '8 W ± 1 %' if the figure is exact"),
         ("bandwidth: lpddr5, expect: 100 GB/s ± 5 %", "tolerance '± 5 %' exceeds the printed precision; add 'why:'"),
         ("bandwidth: lpddr5, expect: nan", "cannot read 'nan'"),
         ("count: core, expect: 0", "want a value above zero"),

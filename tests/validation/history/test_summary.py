@@ -302,7 +302,7 @@ def test_a_long_word_keeps_its_column_and_waits_are_explained(delta):
     both = delta.model_copy(update={"moves": [moved(), moved("compute_wait_s", rows=17, of=60)]})
     head, first, second, _, wait, *_ = as_text(both).splitlines()[8:]
     assert head.index("factor") == first.index("×0.5") == second.index("×0.5")
-    assert wait.startswith("Compute-bound time is that of the kernels which wait for compute")
+    assert wait.startswith("Compute-bound time is the time of all kernels whose slowest part is compute")
     assert "Compute-bound" not in as_text(delta)
 
 

@@ -94,8 +94,8 @@ def test_a_counter_that_shared_a_register_is_scaled_to_all_of_the_time(tree):
     ("number", "reason"),
     [
         (errno.EACCES, "perf may not count here (kernel.perf_event_paranoid is 4): lower it, or run with CAP_PERFMON"),
-        (errno.ENOENT, "the processor shows perf no hardware counters, as in most virtual machines"),
-        (errno.EOPNOTSUPP, "the processor shows perf no hardware counters, as in most virtual machines"),
+        (errno.ENOENT, "perf finds no hardware counters on this processor, as in most virtual machines"),
+        (errno.EOPNOTSUPP, "perf finds no hardware counters on this processor, as in most virtual machines"),
         (errno.ENOSYS, f"perf cannot count here ({os.strerror(errno.ENOSYS)})"),
     ],
 )
@@ -108,7 +108,7 @@ def test_what_is_refused_is_one_sentence(tree, number, reason):
 def test_both_refusals_are_told_and_what_was_opened_is_given_back(tree):
     perf = FakePerf({21: errno.EPERM, 0: errno.ENOENT})
     found = memory_counter(tree(SERVER | THREADS), perf)
-    assert found.reason.startswith("perf may not count here: lower it, or run with CAP_PERFMON; the processor shows")
+    assert found.reason.startswith("perf may not count here: lower it, or run with CAP_PERFMON; perf finds")
     assert perf.closed == [0, 1, 2, 3]
 
 

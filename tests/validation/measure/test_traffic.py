@@ -51,7 +51,7 @@ def test_a_counter_that_is_refused_or_fails_is_a_reason():
     assert counted(None, Clock(), "cpu", lambda: refused) is refused
     clock = Clock()
     counter = FakeCounter(clock, fails=True)
-    assert counted(None, clock, "cpu", lambda: counter).reason == "perf stopped to count (Input/output error)"
+    assert counted(None, clock, "cpu", lambda: counter).reason == "perf stopped counting (Input/output error)"
     assert counter.closed
     assert "Metal" in counted(None, Clock(), "mps").reason
 

@@ -197,7 +197,7 @@ def test_blocks_of_instructions_are_numbers_and_no_times(sides):
     ]
     found = compared(ab.compare(*versions, pairs=4), *sides)
     assert table(found, "Blocks").rows[0] == (1, "2000000", "3000000", "1.5", "slower", "")
-    assert "Instructions do not count waiting" in sentences(found, "Verdict")[2]
+    assert "Instructions count neither waiting nor cache misses" in sentences(found, "Verdict")[2]
     assert (found.record.decided_by, found.record.blocks[0].head) == ("instructions", 3e6)
 
 

@@ -111,7 +111,7 @@ def test_a_power_limit_that_is_changed_meanwhile_is_told_and_such_a_run_does_not
     bench.run(file, lines=lines)
     assert "power limit: 350 W (before network alexnet fp16 b1)" in lines
     bench.gpu.vanishes_at_s = float("inf")
-    with pytest.raises(RooflintError, match=r"was begun with power limit W 700\.0, and this is 350\.0; name another"):
+    with pytest.raises(RooflintError, match=r"begun with power limit W 700\.0, now 350\.0; name another"):
         bench.run(file)
 
 

@@ -35,15 +35,15 @@ def test_a_line_that_was_being_written_when_the_machine_went_down_is_measured_ag
 @pytest.mark.parametrize(
     ("device", "change", "message"),
     [
-        ("cuda:1", {}, "was begun with --device cuda, and this is cuda:1"),
-        ("cuda", {"device": "Tesla T4"}, "was begun with device NVIDIA Fake 9000, and this is Tesla T4"),
-        ("cuda", {"facts": {"ecc": False}}, "was begun with ecc True, and this is False"),
-        ("cuda", {"software": {}}, "was begun with NVIDIA driver 5, and this is none"),
+        ("cuda:1", {}, "begun with --device cuda, now cuda:1"),
+        ("cuda", {"device": "Tesla T4"}, "begun with device NVIDIA Fake 9000, now Tesla T4"),
+        ("cuda", {"facts": {"ecc": False}}, "begun with ecc True, now False"),
+        ("cuda", {"software": {}}, "begun with NVIDIA driver 5, now none"),
     ],
 )
 def test_a_journal_of_another_machine_is_refused(file, device, change, message):
     Journal.of(file, "cuda", MACHINE)
-    with pytest.raises(RooflintError, match=rf"hour.jsonl: {message}; name another --journal, or remove it"):
+    with pytest.raises(RooflintError, match=rf"hour.jsonl: {message}; name another --journal, or delete this file"):
         Journal.of(file, device, MACHINE.model_copy(update=change))
 
 

@@ -40,7 +40,7 @@ def first_hour_command(
         Path | None, typer.Option(help="Journal to write, and to go on from; first-hour-DEVICE.jsonl by default.")
     ] = None,
     finish: Annotated[
-        bool, typer.Option("--finish", help="Measure nothing more: write the recording of what the journal has.")
+        bool, typer.Option("--finish", help="Measure nothing more; write a recording from the journal.")
     ] = False,
     golden: Annotated[Path | None, typer.Option(help="Golden folder, instead of the project's own.")] = None,
     hardware: Annotated[
@@ -53,7 +53,7 @@ def first_hour_command(
 ) -> None:
     """Check an unknown GPU, measure it for an hour at most, and say which claims hold; a cut run is resumed.
 
-    Status 3: it stopped early, and the same command goes on.
+    Exit status 3: the run stopped early; the same command resumes it.
     """
     limit_s = recorder.budget_s(budget)
     if limit_s > LONGEST_S:

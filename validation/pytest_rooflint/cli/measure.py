@@ -206,7 +206,8 @@ def network_command(
     graph: Annotated[bool, typer.Option("--graph", help="Replay as a CUDA graph, in every mode.")] = False,
     flush: Annotated[bool, typer.Option("--flush", help="Empty the last-level cache before each call.")] = False,
     counters: Annotated[
-        bool, typer.Option("--counters", help="Count bytes on a GPU by CUPTI; on a CPU, perf is always asked.")
+        bool,
+        typer.Option("--counters", help="Also count the bytes a GPU moves, with CUPTI; on a CPU perf is always tried."),
     ] = False,
     prompt: Prompt = None,
     past: Past = 0,

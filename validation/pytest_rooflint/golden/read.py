@@ -231,11 +231,11 @@ def _not_too_wide(expectation: Expectation, common: CommonSpec) -> None:
             f"expect: tolerance {expectation.tolerance_text} is wider than ±{WIDEST:.0%}; such a claim tests nothing"
         )
     if is_wide(expectation) and not common.why:
-        wide = f"{expectation.tolerance_text} is wider than ±{WIDE:.0%}"
+        tolerance, wide = expectation.tolerance_text, f"wider than ±{WIDE:.0%}"
         if expectation.tolerance == "stated":
-            raise ClaimError(f"expect: tolerance {wide}; add 'why:'")
+            raise ClaimError(f"expect: tolerance {tolerance} is {wide}; add 'why:'")
         raise ClaimError(
-            f"expect: the digits of '{expectation.text}' leave a tolerance, and {wide}; write "
+            f"expect: '{expectation.text}' implies {tolerance}, {wide}; write "
             f"'{expectation.text} ± 1 %' if the figure is exact, more digits if they are printed, or add 'why:'"
         )
 

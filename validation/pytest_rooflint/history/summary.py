@@ -32,8 +32,8 @@ WORDS: Mapping[str, str] = {
 }
 
 WAITED = (
-    "Compute-bound time is that of the kernels which wait for compute, and so on; a kernel that waits for "
-    "something else than before moves all of its time."
+    "Compute-bound time is the time of all kernels whose slowest part is compute; memory-bound and launch-bound "
+    "likewise. A kernel that becomes bound by something else moves all of its time there."
 )
 
 _NAMED = 6

@@ -204,7 +204,10 @@ def _sentences(found: Comparison) -> Iterator[str]:
     if found.beside == "cpu":
         yield "CPU time does not count waiting: for a core, which others cause, nor for files, locks and sleep"
     if found.beside == "instructions":
-        yield "Instructions do not count waiting, nor how long each takes: what only misses caches more is the same"
+        yield (
+            "Instructions count neither waiting nor cache misses: a version that only misses the cache more often "
+            "looks the same"
+        )
     if found.outcome >= Outcome.NOISY:
         yield "Try more --pairs or a quieter machine; --calibrate tells which slowdowns can be detected here"
 

@@ -54,7 +54,7 @@ class Journal:
         if file.exists():
             found = cls.read(file)
             if changed := _change(found, device, machine):
-                raise RooflintError(f"{shown(file)}: {changed}; name another --journal, or remove it")
+                raise RooflintError(f"{shown(file)}: {changed}; name another --journal, or delete this file")
             return found
         found = cls(file, device, machine, datetime.datetime.now(datetime.UTC).replace(microsecond=0))
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -161,7 +161,7 @@ def _change(found: Journal, device: str, machine: Machine) -> str:
         *_pairs(found.machine.facts, machine.facts),
         *_pairs(found.machine.software, machine.software),
     ]
-    return next((f"was begun with {name} {old}, and this is {new}" for name, old, new in pairs if old != new), "")
+    return next((f"begun with {name} {old}, now {new}" for name, old, new in pairs if old != new), "")
 
 
 def _pairs(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:

@@ -148,7 +148,7 @@ def _reason(error: OSError, root: Path) -> str:
         setting = "" if level is None else f" (kernel.perf_event_paranoid is {level})"
         return f"perf may not count here{setting}: lower it, or run with CAP_PERFMON"
     if error.errno in (errno.ENOENT, errno.ENODEV, errno.EOPNOTSUPP):
-        return "the processor shows perf no hardware counters, as in most virtual machines"
+        return "perf finds no hardware counters on this processor, as in most virtual machines"
     return f"perf cannot count here ({error.strerror})"
 
 

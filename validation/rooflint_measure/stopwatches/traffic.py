@@ -36,7 +36,7 @@ def counted(
         return _by_perf(call, clock, find())
     if kind == "cuda":
         return _by_cupti(call, torch or import_torch())
-    return Unavailable(reason="no counter of Metal is open to a user's process")
+    return Unavailable(reason="Metal shows no memory counters to user processes")
 
 
 def _by_perf(call: Call, clock: Clock, counter: Counter | Unavailable) -> Traffic | Unavailable:
@@ -48,7 +48,7 @@ def _by_perf(call: Call, clock: Clock, counter: Counter | Unavailable) -> Traffi
         clock.seconds(call, calls)
         moved = counter.read() - before
     except OSError as error:
-        return Unavailable(reason=f"perf stopped to count ({error.strerror})")
+        return Unavailable(reason=f"perf stopped counting ({error.strerror})")
     finally:
         counter.close()
     return Traffic(bytes=moved / calls, calls=calls, source=counter.source)
