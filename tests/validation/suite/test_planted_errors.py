@@ -189,8 +189,10 @@ def test_h100s_tensor_cores_at_the_boost_clock_are_red_wherever_that_clock_count
     clock = claims(H100, "clock-tensor_core-by-wiki")
     eight = claims("golden/systems/nvidia/hgx-h100.yaml", "peak-tensor_core-fp8-sparse")
     trained = {node for node in message if node.startswith("golden/training/h100")}  # utilization of the peak
+    # runs of MLPerf on H100 and H200, which change places
+    ranked = claims("golden/silicon/trainings.yaml", "prediction-training-mlperf-llama-405b-fp8-order-by-mlperf")
     # FP64 has the boost clock anyway
-    assert set(message) == figures | clock | orders | timed | per_watt | eight | trained
+    assert set(message) == figures | clock | orders | timed | per_watt | eight | trained | ranked
     for node in figures | orders:
         text = message[node]
         assert f"{H100_SPEC}:{line}" in text
@@ -224,7 +226,8 @@ def test_twice_a100s_lanes_are_red_on_every_device_of_the_die(shipped, verdicts)
         "a800-pcie-80gb": {"peak-cuda_core-fp32", "peak-cuda_core-fp32-by-db", "count-cuda_core-by-db"},
     }.items():
         expected |= claims(f"golden/peaks/nvidia/{device}.yaml", *ids)
-    timed = ("batched", "convolution", "linear", "linear-large")  # latencies with twice the lanes are too short
+    # latencies with twice the lanes are too short, but for linear layers, which wait for power or memory
+    timed = ("batched", "convolution")
     per_watt = {f"{PER_WATT}peak_per_w-nvidia/h100-sxm5-80gb-per-nvidia/a100-sxm4-80gb-cuda_core-fp32-by-db"}
     timed = claims(CORES, *(f"prediction-published-neusight-a100-{what}" for what in timed))
     assert set(message) == expected | per_watt | timed
@@ -247,7 +250,7 @@ def test_twice_t4s_bus_is_red_in_bandwidth_and_breakpoint(shipped, verdicts):
     # the later data sheet's 300 GB/s is excused for 1.067, not for 2.13; orders are far enough apart
     assert set(message) == {
         *claims(T4, "bandwidth-gddr6", "bandwidth-gddr6-by-later", "breakpoint-tensor_core-int8-per-gddr6"),
-        *claims(CORES, *(f"prediction-published-neusight-t4-{op}" for op in ("convolution", "softmax"))),
+        *claims(CORES, *(f"prediction-published-neusight-t4-{op}" for op in ("convolution", "linear", "softmax"))),
         *claims(PUBLISHED, *(f"prediction-published-deepbench-t4-{op}-by-deepbench" for op in timed)),
         *claims(NETWORKS, "prediction-network-mlperf-resnet50"),
     }
