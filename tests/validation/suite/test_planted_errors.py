@@ -226,7 +226,7 @@ def test_twice_a100s_lanes_are_red_on_every_device_of_the_die(shipped, verdicts)
         "a800-pcie-80gb": {"peak-cuda_core-fp32", "peak-cuda_core-fp32-by-db", "count-cuda_core-by-db"},
     }.items():
         expected |= claims(f"golden/peaks/nvidia/{device}.yaml", *ids)
-    # latencies with twice the lanes are too short, but for linear layers, which wait for power or memory
+    # latencies with twice the lanes are too short; those of linear layers stay within their claims
     timed = ("batched", "convolution")
     per_watt = {f"{PER_WATT}peak_per_w-nvidia/h100-sxm5-80gb-per-nvidia/a100-sxm4-80gb-cuda_core-fp32-by-db"}
     timed = claims(CORES, *(f"prediction-published-neusight-a100-{what}" for what in timed))
