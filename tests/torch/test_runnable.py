@@ -35,7 +35,7 @@ ALONE = [name for name in network_names() if isinstance(network_named(name).conf
 """Those that are a decoder or an encoder."""
 
 TABLES = {"gpt-3-175b", "mt-nlg-530b", "palm-540b", *(f"mpt-{size}" for size in ("7b", "30b", "70b"))}
-TABLES |= {f"megatron-{size}" for size in ("1.7b", "3.6b", "7.5b", "18b", "1t")}
+TABLES |= {name for name in ALONE if name.startswith("megatron-")}
 """Networks of printed training runs: they have op tables, and no configuration of transformers has their facts."""
 
 
