@@ -324,7 +324,7 @@ def test_a_process_has_its_cpu_time_beside_its_wall_time():
 def test_calls_have_their_cpu_time_and_instructions_beside_their_time(monkeypatch):
     opened = []
     monkeypatch.setattr(ab, "own_instructions", lambda: opened.append(Counting()) or opened[-1])
-    base, head = sides_of(lambda: time.sleep(2e-3), lambda: None, Turns(sample_s=1e-3, warm_up_s=0.0), HostClock())
+    base, head = sides_of(*[lambda: time.sleep(2e-3)] * 2, Turns(sample_s=1e-3, warm_up_s=0.0), HostClock())
     found = base.sample()
     assert found.seconds > 2e-3
     assert found.cpu_s < found.seconds / 2  # sleep is no part of it
