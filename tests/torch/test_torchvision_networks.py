@@ -26,7 +26,7 @@ from rooflint.workloads.capture.torchvision_networks import (
 from rooflint.workloads.capture.write import write_torchvision
 from rooflint.workloads.footprint import footprint
 from rooflint.workloads.ops import NMS_RIVALS
-from rooflint.workloads.tables import load_workload, read_table, workload_ids
+from rooflint.workloads.tables import UnknownNetworkError, load_workload, read_table, workload_ids
 
 ONE_OF_EACH = (
     "alexnet",
@@ -284,9 +284,9 @@ def test_a_size_may_be_chosen():
 
 
 def test_a_name_that_torchvision_does_not_know_is_refused():
-    with pytest.raises(CaptureError, match=r"^torchvision has no network 'resnt18'; did you mean resnet18\?$"):
+    with pytest.raises(UnknownNetworkError, match=r"^torchvision has no network 'resnt18'; did you mean resnet18\?$"):
         capture_torchvision("resnt18")
-    with pytest.raises(CaptureError, match=r"^torchvision has no network 'nonesuch'$"):
+    with pytest.raises(UnknownNetworkError, match=r"^torchvision has no network 'nonesuch'$"):
         capture_torchvision("nonesuch")
 
 

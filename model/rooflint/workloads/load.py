@@ -28,11 +28,12 @@ from rooflint.base.errors import RooflintError, extra
 from rooflint.base.files import file_digest, write_atomically
 from rooflint.base.suggestions import did_you_mean, nearest
 from rooflint.hardware.registry import PACKAGED
+from rooflint.hardware.vocabulary import squeezed
 from rooflint.workloads.flow import Flow
 from rooflint.workloads.huggingface_networks import network_of
 from rooflint.workloads.networks import Network, find_network, network_names
 from rooflint.workloads.ops import COLUMNS, Op
-from rooflint.workloads.tables import load_workload, workload_ids
+from rooflint.workloads.tables import UnknownNetworkError, load_workload, workload_ids
 from rooflint.workloads.workload import Workload, WorkloadError
 
 RULES = (
@@ -206,13 +207,19 @@ def _torchvision(name: str, shapes: Shapes, folder: Path, fresh: bool, roots: Se
 
         return capture_torchvision(name, tuple(shapes[0]) if shapes else None)
 
+    having = [committed.rpartition("/")[2] for committed in workload_ids()] + network_names(roots)
     try:
         return _kept(committed, shapes, folder, fresh, captured)
+    except UnknownNetworkError as error:
+        several = [*dict.fromkeys([*having, *error.known])]
+        if meant := _begun(name, several) or difflib.get_close_matches(name.lower(), several, n=1):
+            lists = "'rooflint networks' lists those that need no torchvision"
+            raise WorkloadError(f"unknown network '{name}'{did_you_mean(meant)} {lists}") from error
+        raise
     except MissingTorchError as error:
-        having = [committed.rpartition("/")[2] for committed in workload_ids()] + network_names(roots)
         if name in having:
             raise MissingTorchError(f"{name}: to capture it anew, or for another input, {error}") from error
-        if begun := [one for one in having if _letters(one).startswith(_letters(name))]:
+        if begun := _begun(name, having):
             raise WorkloadError(
                 f"unknown network '{name}'{did_you_mean(begun)} 'rooflint networks' lists all"
             ) from error
@@ -222,9 +229,9 @@ def _torchvision(name: str, shapes: Shapes, folder: Path, fresh: bool, roots: Se
         ) from error
 
 
-def _letters(name: str) -> str:
-    """A name without what people leave out: `llama-3.1-8b` is llama318b."""
-    return "".join(letter for letter in name.lower() if letter.isalnum())
+def _begun(name: str, having: Iterable[str]) -> list[str]:
+    """Names that begin as one does, whatever its hyphens."""
+    return [one for one in having if squeezed(one).startswith(squeezed(name))]
 
 
 def configured_network(name: str, roots: Sequence[Path] = (PACKAGED,)) -> Network | None:

@@ -6,6 +6,7 @@ may say which op reads the result of which: a last column `reads` with the names
 tables lack the column `window`.
 """
 
+import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -13,10 +14,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from rooflint.base.errors import InputError, Problem, refuse
+from rooflint.base.errors import InputError, Problem, RooflintError, refuse
 from rooflint.base.files import read_text, write_atomically
 from rooflint.base.parsed import kept
 from rooflint.base.strict_yaml import Document, parse
+from rooflint.base.suggestions import did_you_mean
 from rooflint.workloads.flow import INPUT, Flow
 from rooflint.workloads.ops import COLUMNS, QUANTITIES, Op
 from rooflint.workloads.workload import LARGEST, Workload, WorkloadError
@@ -41,6 +43,16 @@ _WINDOW = "window"
 _READS = "reads"
 _INPUT = "input"
 """Stands among the names of ops for the input of the network."""
+
+
+class UnknownNetworkError(RooflintError):
+    """A name that torchvision was asked for and does not know."""
+
+    def __init__(self, name: str, known: Sequence[str]) -> None:
+        near = difflib.get_close_matches(name.lower(), known, n=1)
+        super().__init__(f"torchvision has no network '{name}'{did_you_mean(near)}")
+        self.known = known
+        """Names that it knows."""
 
 
 @dataclass(frozen=True)

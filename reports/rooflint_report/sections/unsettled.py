@@ -1,4 +1,4 @@
-"""Open: undecided claims, known disagreements, and claims that this machine cannot check."""
+"""Open: undecided claims, known disagreements, and claims that need what is undisclosed or missing here."""
 
 from collections import Counter
 from dataclasses import dataclass

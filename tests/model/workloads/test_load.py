@@ -10,7 +10,7 @@ from rooflint.base.errors import RooflintError, extra
 from rooflint.workloads import load
 from rooflint.workloads.load import RULES, ForeignCodeWarning, entry, libraries, network, rules
 from rooflint.workloads.ops import COLUMNS, Op
-from rooflint.workloads.tables import load_workload
+from rooflint.workloads.tables import UnknownNetworkError, load_workload
 from rooflint.workloads.workload import Workload, mlp
 
 TABLE = mlp([4, 2], batch=3)
@@ -222,6 +222,26 @@ def test_the_beginning_of_a_name_is_asked_about_without_a_word_on_torch(name, me
     with pytest.raises(load.WorkloadError) as error:
         network(name, folder=tmp_path)
     assert str(error.value) == f"unknown network '{name}'; did you mean {meant} 'rooflint networks' lists all"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("whisper-tiny", "unknown network 'whisper-tiny'; did you mean whisper-base? 'rooflint networks' lists those"),
+        ("llama3", "unknown network 'llama3'; did you mean llama-3.1-405b, llama-3.1-70b or llama-3.1-8b? "),
+        ("resnt18", "unknown network 'resnt18'; did you mean resnet18? "),
+        ("maxvit_x", "unknown network 'maxvit_x'; did you mean maxvit_t? "),  # one of torchvision's
+        ("zzz", "torchvision has no network 'zzz'"),
+    ],
+)
+def test_a_misspelt_network_is_asked_about_where_torch_is_there_too(name, message, tmp_path, monkeypatch):
+    def unknown(*_):
+        raise UnknownNetworkError(name, ["resnet18", "maxvit_t"])
+
+    monkeypatch.setattr(load, "_kept", unknown)
+    with pytest.raises(RooflintError) as error:
+        network(name, folder=tmp_path)
+    assert str(error.value).startswith(message)
 
 
 def test_a_file_in_onnx_needs_an_extra_that_the_message_names(tmp_path, monkeypatch):

@@ -13,7 +13,7 @@ from pytest_rooflint.recordings.account import account
 from rooflint.base.errors import RooflintError
 from rooflint.hardware.registry import Registry
 from rooflint_measure.record import Gemm, Machine, Network, Recording, Stream, Wait, read, write
-from rooflint_measure.stopwatches import products
+from rooflint_measure.stopwatches import gemm, products
 from rooflint_measure.stopwatches.gemm import NotMeasuredError
 from rooflint_measure.stopwatches.network import ATTENTION, DTYPES, MODES, QUANTIZED
 from rooflint_measure.stopwatches.timing import Plan, measure
@@ -68,6 +68,8 @@ def stopwatches(monkeypatch, rows):
 
         def bring(*arguments, kind=kind):
             results = next(one for one in arguments if isinstance(one, runs.Results))
+            if results.counting:
+                return
             results.measurements.append(rows[kind])
             results.left_out["gemm fp8"] = "a fake has no fp8"
 
@@ -175,6 +177,12 @@ def test_a_record_is_added_below_the_device_that_it_is_of(tmp_path, device, stop
     assert len([*(tmp_path / "measured" / T4).iterdir()]) == 3
 
 
+def test_a_record_of_a_slice_of_a_socket_goes_to_no_device(tmp_path, device, stopwatches):
+    text = run("record", "--golden", str(tmp_path), "--hardware", "amd/epyc-9654")
+    assert "of the 96 cores of amd/epyc-9654" in " ".join(text.split())
+    assert len([*(tmp_path / "measured" / "unknown").iterdir()]) == 1
+
+
 def test_a_folder_that_cannot_be_written_is_said_before_anything_is_measured(tmp_path, device, monkeypatch):
     (tmp_path / "golden").mkdir()
     (tmp_path / "golden" / "measured").write_text("a file in the place of the folder", encoding="utf-8")
@@ -246,7 +254,8 @@ def test_products_are_asked_for_by_precision_and_library(monkeypatch, stand_in, 
     monkeypatch.setattr(products, "kernels", lambda device: kernels)
     monkeypatch.setattr(products, "has_torch", lambda: True)
     asked = []
-    monkeypatch.setattr(runs, "_gemm", lambda _, kernel, *more: asked.append(kernel.name) or rows["gemm"])
+    monkeypatch.setattr(gemm, "peak", lambda kernel, search_s: None)
+    monkeypatch.setattr(gemm, "measured", lambda kernel, **_: asked.append(kernel.name) or rows["gemm"])
     results = runs.Results(stand_in())
     runs.gemms(runs.Request(precisions=("fp64", "fp8")), results)
     assert asked == ["fp64 a"]
@@ -272,6 +281,8 @@ def test_waits_are_asked_for_in_microseconds(recording, monkeypatch, arguments, 
     asked = []
 
     def waits(request, wanted_s, results):
+        if results.counting:
+            return
         asked.append((request.seconds, pytest.approx(wanted_s)))
         results.measurements.append(recording.measurements[0])
 

@@ -66,8 +66,10 @@ class Bench:
         lines = [] if lines is None else lines
         journal = Journal.of(file, "cuda", self.observer.machine({}))
         results = runs.Results(self.observer, tell=lines.append, failing=self.failing, budget_s=budget_s)
-        first_hour.resumed(results, journal, lines.append)
-        first_hour.everything(runs.Request("cuda", seconds=1.0, energy_s=energy_s), results, names)
+        first_hour.resumed(results, journal, lambda _: None, lines.append)
+        request = runs.Request("cuda", seconds=1.0, energy_s=energy_s)
+        results.count(lambda: first_hour.everything(request, results, names))
+        first_hour.everything(request, results, names)
         return results
 
     def failing(self):

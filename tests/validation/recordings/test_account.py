@@ -6,6 +6,7 @@ import pytest
 
 from pytest_rooflint.recordings.account import account, beside, peak_per_s, share
 from pytest_rooflint.recordings.charts import of_product
+from rooflint.hardware.registry import Registry
 from rooflint_measure.record import (
     Conditions,
     Gemm,
@@ -241,6 +242,19 @@ def test_the_conditions_name_machine_software_threads_clock_and_disturbance(k1):
         "1 of 8 samples were disturbed (stolen, queued, throttled); they are kept",
         "energy not available: not read",
     )
+
+
+def test_a_slice_of_a_socket_is_compared_with_its_own_cores_and_says_so():
+    whole = Registry.of(()).get("amd/epyc-9654")
+    product = row(Gemm(precision="fp32", library="openblas", m=100, n=100, k=100), 1e-3)
+    part, all_cores = (account(recorded(product, kind="cpu", count=count), whole) for count in (2, 96))
+    shares = [grids(one)["Matrix products"][1][0][-1] for one in (part, all_cores)]
+    assert float(shares[0].split()[0]) == pytest.approx(48 * float(shares[1].split()[0]), rel=0.01)
+    assert prose(part, "Conditions")[1] == (
+        "compared with 2 of the 96 cores of amd/epyc-9654, AMD EPYC 9654: peaks are those of 2 cores, "
+        "bandwidth and caches those of the whole"
+    )
+    assert prose(all_cores, "Conditions")[1] == "compared with amd/epyc-9654, AMD EPYC 9654"
 
 
 def test_what_is_not_known_is_said(k1):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_rooflint.recordings.files import identified, news
+from pytest_rooflint.recordings.files import as_seen, identified, news, slice_of
 from rooflint.hardware.registry import Registry
 from rooflint_measure.record import Machine, read, write
 
@@ -201,6 +201,32 @@ def test_a_slice_of_a_cpu_is_not_the_cpu():
     assert cpu(96).id == cpu(192, cores=96).id == "amd/epyc-9654"
     assert cpu(2) is None
     assert cpu(2, cores=2) is None
+
+
+def test_a_part_of_a_cpu_has_the_peak_of_its_cores_and_the_memory_of_the_whole():
+    whole = Registry.of(()).get("amd/epyc-9654")
+    part = as_seen(whole, Machine(device="a virtual CPU", kind="cpu", count=2))
+    assert slice_of(whole, Machine(device="a virtual CPU", kind="cpu", count=2)) == (2, 96)
+    ratio = part.unit("simd").peak_ops_per_s("fp32") / whole.unit("simd").peak_ops_per_s("fp32")
+    assert ratio == pytest.approx(2 / 96)
+    assert part.main_memory().bandwidth_bytes_per_s == whole.main_memory().bandwidth_bytes_per_s
+    # two threads of one core are one core, and two CPUs of a container on the whole host are two
+    assert slice_of(whole, Machine(device="x", kind="cpu", count=2, facts={"cores": 1})) == (1, 96)
+    assert slice_of(whole, Machine(device="x", kind="cpu", count=2, facts={"cores": 96})) == (2, 96)
+
+
+@pytest.mark.parametrize(
+    ("device", "machine"),
+    [
+        ("amd/epyc-9654", Machine(device="x", kind="cpu", count=192, facts={"cores": 96})),
+        ("amd/epyc-9654", Machine(device="two sockets", kind="cpu", count=192, facts={"cores": 192})),
+        ("nvidia/t4", Machine(device="Tesla T4", kind="gpu", count=1)),
+    ],
+)
+def test_what_has_all_cores_is_no_slice(device, machine):
+    whole = Registry.of(()).get(device)
+    assert slice_of(whole, machine) is None
+    assert as_seen(whole, machine) is whole
 
 
 def test_a_slice_is_known_by_its_count_and_name(small):

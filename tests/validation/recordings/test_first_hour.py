@@ -13,7 +13,9 @@ from pytest_rooflint.recordings.row import RecordedFile, doubt
 from rooflint.base.errors import RooflintError
 from rooflint.hardware.registry import Registry
 from rooflint_measure.record import Gemm, Launch, Machine, Recording, State, Unavailable
+from rooflint_measure.stopwatches import gemm, products
 from rooflint_measure.stopwatches.gemm import NoTimeError, NotMeasuredError
+from rooflint_measure.stopwatches.products import Kernel
 
 T4 = "nvidia/t4"
 
@@ -291,6 +293,34 @@ def test_the_account_says_checks_claims_and_facts_in_eighty_columns(bench, t4, c
     assert first_hour.claims(hot, t4)[-1] == "no efficiency: every product and pass was disturbed; measure again"
     unknown = told(recording, None, Registry(), checked(bench), [])
     assert "no claim can be judged" in next(one for one in unknown.sections if one.heading == "Claims").sentences[0]
+
+
+def test_a_slice_of_a_socket_gets_no_claims_about_the_whole(bench):
+    machine = Machine(device="a virtual CPU", kind="cpu", count=2, software={})
+    product = bench.measured("gemm", GEMM.model_copy(update={"precision": "fp32"}))
+    recording = of_t4(bench, product).model_copy(update={"machine": machine})
+    found = told(recording, Registry().get("amd/epyc-9654"), Registry(), [], [])
+    sections = {one.heading: one for one in found.sections}
+    # 137 TFLOP/s are 22 times the peak of the whole and more of two cores
+    assert sections["Claims"].table.rows[0][:2] == ("rate <= peak", "fails")
+    assert sections["Claims to propose"].sentences[0].startswith("These are 2 of its 96 cores: describe them")
+
+
+def test_networks_of_a_precision_without_a_measured_product_are_left_out_in_words(bench, file, monkeypatch):
+    kernels = [Kernel(name, "cublas", "cuda", {"torch.mm": None}) for name in ("fp16", "bf16")]
+    monkeypatch.setattr(products, "kernels", lambda device: kernels)
+    real = gemm.probe
+
+    def probe(kernel):
+        if kernel.precision == "bf16":
+            raise NotMeasuredError("no bf16 here")
+        return real(kernel)
+
+    monkeypatch.setattr(gemm, "probe", probe)
+    found = bench.run(file)
+    assert found.left_out["networks in bf16"] == "no product in bf16 was measured"
+    assert found.expected == found.settled
+    assert len(found.expected) == ALL + 1 + 2 * 2 * 4
 
 
 def test_ten_networks_of_every_kind_are_the_default():

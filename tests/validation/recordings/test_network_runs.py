@@ -158,6 +158,28 @@ def test_what_a_budget_drops_is_left_out_by_name(stubs, results):
     }
 
 
+def test_the_total_is_known_before_anything_is_measured_and_what_is_dropped_counts_as_done(stubs, results, monkeypatch):
+    monkeypatch.setattr(stream, "passes", lambda device: [SimpleNamespace(name="triad torch")])
+    monkeypatch.setattr(stream, "measured", lambda *what, **how: (what, how))
+    monkeypatch.setattr(runs, "figure", lambda _: "1 ms")
+    lines, request, sweep = [], runs.Request(seconds=0.1), Sweep(tuple("abcdefgh"))
+    results.budget_s, results.tell = 21.8, lines.append
+    results.count(lambda: network_runs.networks(request, sweep, results))
+    assert (len(results.expected), results.names, results.measurements, results.ahead_s) == (9, [], [], 0.0)
+    network_runs.networks(replace(request, seconds=10.0), sweep, results)
+    assert lines[0].startswith("[2/9] 2 of 8 network runs: do not fit the budget")
+    assert [line.split()[0] for line in lines[1:]] == [f"[{number}/9]" for number in range(3, 10)]
+
+
+def test_the_pass_through_memory_comes_before_other_ways_to_run_a_network(stubs, results, monkeypatch):
+    monkeypatch.setattr(stream, "passes", lambda device: [SimpleNamespace(name="triad torch")])
+    monkeypatch.setattr(stream, "measured", lambda *what, **how: (what, how))
+    network_runs.networks(runs.Request(seconds=0.5), Sweep(("a", "b"), (1, 8)), results)
+    found = [name for name in results.names if not name.startswith("reference")]
+    assert found[1:3] == ["network b fp32 b1", "stream triad torch"]
+    assert len(found) == 5
+
+
 def test_the_pass_through_memory_comes_last(stubs, results, monkeypatch):
     one_pass = SimpleNamespace(name="triad torch")
     monkeypatch.setattr(stream, "passes", lambda device: [one_pass])

@@ -201,7 +201,7 @@ def test_every_library_is_measured_that_multiplies_natively(libraries, results, 
     runs.gemms(runs.Request(seconds=8), results)
     assert [name for name, *_ in results.measurements] == ["fp32 mkl", "bf16 mkl"]
     assert {plan for *_, plan in results.measurements} == {gemm.plan_of(4)}
-    assert results.names == ["gemm fp32 mkl", "gemm bf16 onednn", "gemm bf16 mkl"]
+    assert results.names == ["gemm fp32 mkl", "gemm bf16 onednn", "gemm bf16 mkl", "gemm fp64 broken"]
     assert results.left_out["gemm fp64 broken"] == "fp64 broken does not run here"
     assert "not native here" in results.left_out["gemm bf16 onednn"]
 
@@ -286,11 +286,32 @@ def test_what_is_measured_in_the_end_is_no_longer_left_out(results):
 
 def test_the_time_left_counts_shared_work_once(results):
     lines = []
-    results.tell, results.expected, results.budget_s = lines.append, 3, 1000.0
+    results.tell, results.expected, results.budget_s = lines.append, {"a", "b", "c"}, 1000.0
     results.began_s -= 100.0
     results.shared_s, results.ahead_s = 80.0, 30.0
-    results.tried = 1
+    results.tried, results.settled = 1, {"a"}
     assert results._left == "; 70 s left"  # 30 s of shared work, two figures of 20 s
+
+
+def test_the_total_stays_that_of_the_beginning_whatever_is_left_out(libraries, results, products_measured, monkeypatch):
+    libraries("fp32 mkl", "bf16 onednn", "fp64 broken")
+    monkeypatch.setattr(runs, "figure", lambda _: "1 ms")
+    lines = []
+    results.tell, results.done = lines.append, ("gemm fp32 mkl",)
+    results.count(lambda: runs.gemms(runs.Request(seconds=8), results))
+    assert (results.names, results.measurements) == ([], [])
+    runs.gemms(runs.Request(seconds=8), results)
+    assert [line.partition(":")[0] for line in lines] == ["[2/3] gemm bf16 onednn", "[3/3] gemm fp64 broken"]
+
+
+def test_what_fails_while_figures_are_counted_is_told_when_they_are_measured(results):
+    def fails():
+        raise RuntimeError("no context")
+
+    results.count(lambda: results.take(fails))
+    assert results.left_out == {}
+    results.take(fails)
+    assert results.left_out == {"a step after 0 figures": "RuntimeError: no context"}
 
 
 def test_no_product_is_begun_that_cannot_end_in_time():

@@ -73,20 +73,20 @@ def first_hour_command(
     request = runs.Request(device, names, (), 0, seconds, energy, limit_s * (1 - first_hour.RESERVED))
     hour: list[_Hour] = []
 
-    def everything(results: runs.Results) -> None:
+    def begin(results: runs.Results) -> None:
         machine = results.observer.machine(recorder.versions())
         kept = Journal.of(file, device, machine)
-        hour.append(_Hour(kept, machine, _checks(results, machine, device)))
-        first_hour.resumed(results, kept, recorder.tell)
-        first_hour.everything(request, results, network or first_hour.NETWORKS)
-        hour[0].stopped = first_hour.lost(results, kept)
-        if results.stopped:
-            count = sum(why == results.stopped for why in results.left_out.values())
-            recorder.tell(f"{counted(count, 'figure')} left out: {results.stopped}")
+        hour.append(_Hour(kept, machine, results, _checks(results, machine, device)))
+        first_hour.resumed(results, kept, recorder.progress, recorder.tell)
 
     found = recorder.measured(
-        request, everything, lambda: _hung(hour[0].journal if hour else None), (limit_s - request.budget_s) / 2
+        request,
+        lambda results: first_hour.everything(request, results, network or first_hour.NETWORKS),
+        begin,
+        lambda: _hung(hour[0].journal if hour else None),
+        first_hour.GRACE_S,
     )
+    hour[0].tell_stopped()
     if hour[0].stopped:  # a device that is gone does not say any more what it is
         found = found.model_copy(update={"machine": hour[0].machine})
     _end(hour[0], found, report, folder)
@@ -99,15 +99,27 @@ class _Hour:
     journal: Journal
     machine: Machine
     """As it was before anything ran."""
+    results: runs.Results | None = None
+    """None where nothing more is measured."""
     checked: list[Check] = field(default_factory=list)
-    stopped: str = ""
-    """Why it ended early, and what to do."""
+
+    @property
+    def stopped(self) -> str:
+        """Why it ended early, and what to do; empty where it did not."""
+        return first_hour.lost(self.results, self.journal) if self.results else ""
+
+    def tell_stopped(self) -> None:
+        """How many figures are left out because it ended."""
+        why = self.results.stopped if self.results else ""
+        if self.results and why:
+            count = sum(one == why for one in self.results.left_out.values())
+            recorder.tell(f"{counted(count, 'figure')} left out: {why}")
 
 
 def _end(hour: _Hour, found: Recording, report: Report, folder: Path) -> None:
     """Write the recording, unless the same command is to go on, and the account."""
     known = recorder.known(report, found.machine)
-    file = None if hour.stopped else write(recorder.place_of(folder, known), found)
+    file = None if hour.stopped else write(recorder.place_of(folder, known, found.machine), found)
     if file:
         hour.journal.remove()
     torch = sys.modules.get("torch") if not hour.stopped else None

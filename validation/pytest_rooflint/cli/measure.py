@@ -275,7 +275,7 @@ def record_command(
         network_runs.networks(request, sweep, results)
 
     found = measured(request, everything)
-    place = place_of(folder, known(report, found.machine))
+    place = place_of(folder, known(report, found.machine), found.machine)
     told = files.news(found, place)
     file = None if only_news and not told else write(place, found)
     _print(found, report)

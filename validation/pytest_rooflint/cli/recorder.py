@@ -38,20 +38,28 @@ class Report:
 def measured(
     request: runs.Request,
     run: Callable[[runs.Results], None],
+    begin: Callable[[runs.Results], None] = lambda _: None,
     hung: Callable[[], None] = lambda: None,
     grace_s: float = 0.0,
 ) -> Recording:
     """A recording of the results of a run, which ends with its budget. Raises RooflintError where there are none.
 
-    `hung` is called where a call does not return so long after the budget. [s]
+    `run` is called twice: its figures are counted, then measured. `begin` is called once before, and `hung` where a
+    call does not return so long after the budget. [s]
     """
     runs.prepare(request)
     began = datetime.datetime.now(datetime.UTC)
     results = runs.Results(
-        observer(request.device), _progress, tell=tell, failing=lambda: runs.failing(request), budget_s=request.budget_s
+        observer(request.device), progress, tell=tell, failing=lambda: runs.failing(request), budget_s=request.budget_s
     )
+
+    def whole() -> None:
+        begin(results)
+        results.count(lambda: run(results))
+        run(results)
+
     with runs.deadline(request.budget_s, hung, grace_s):
-        results.take(lambda: run(results))
+        results.take(whole)
     return recording(began, results.observer.machine(versions()), results.measurements, results.left_out)
 
 
@@ -93,9 +101,10 @@ def golden_folder(given: Path | None) -> Path:
     return folders[0]
 
 
-def place_of(folder: Path, hardware: Hardware | None) -> Path:
-    """The folder of a device's recordings within that of all."""
-    return folder / (hardware.id if hardware else files.UNKNOWN)
+def place_of(folder: Path, hardware: Hardware | None, machine: Machine) -> Path:
+    """The folder of a device's recordings within that of all; a slice of a device is another one."""
+    is_known = hardware is not None and files.slice_of(hardware, machine) is None
+    return folder / (hardware.id if hardware and is_known else files.UNKNOWN)
 
 
 def writable(folder: Path) -> None:
@@ -122,7 +131,8 @@ def budget_s(text: str) -> float:
     return seconds
 
 
-def _progress(name: str) -> None:
+def progress(name: str) -> None:
+    """Say on a terminal what is measured now."""
     if sys.stderr.isatty():
         typer.echo(f"… {name}", err=True)
 

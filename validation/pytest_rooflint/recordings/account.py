@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pytest_rooflint.recordings import charts
 from pytest_rooflint.recordings.bounds import best_rate
 from pytest_rooflint.recordings.charts import of_product
+from pytest_rooflint.recordings.files import as_seen, slice_of
 from pytest_rooflint.recordings.row import OWN
 from rooflint.base.errors import RooflintError
 from rooflint.base.precision import rate_unit
@@ -37,12 +38,13 @@ HOW = (
 
 def account(recording: record.Recording, hardware: Hardware | None, *, drawn: bool = False) -> Answer:
     """The measurements of a recording, with what the model derives if the device is known; `drawn` with charts."""
+    whole, hardware = hardware, hardware and as_seen(hardware, recording.machine)
     shown = [charts.Shown(row, hardware) for row in recording.measurements] if drawn else []
     listed = [_listed(row, hardware) for row in recording.measurements]
     return Answer(
         title=f"Measured on {recording.machine.device}",
         subtitle=f"{recording.taken:%Y-%m-%d %H:%M} UTC, {recording.command}",
-        sections=(*charts.findings(shown), *_sections(recording, hardware), *charts.sections(shown)),
+        sections=(*charts.findings(shown), *_sections(recording, hardware, whole), *charts.sections(shown)),
         record=json.loads(record.as_json(recording)),
         listing=Table.of(tuple(listed[0]), listed),
     )
@@ -52,7 +54,7 @@ def beside(recordings: Sequence[tuple[record.Recording, Hardware | None]]) -> An
     """Several recordings side by side: the same measurement on each, with its time over that on the first."""
     names = [_machine(one, position) for position, (one, _) in enumerate(recordings, 1)]
     shown = [
-        charts.Shown(row, hardware, name)
+        charts.Shown(row, hardware and as_seen(hardware, one.machine), name)
         for name, (one, hardware) in zip(names, recordings, strict=True)
         for row in one.measurements
     ]
@@ -125,7 +127,7 @@ def share(row: record.Measurement, hardware: Hardware | None) -> float | None:
     return rate / expected if expected and rate else None
 
 
-def _sections(recording: record.Recording, hardware: Hardware | None) -> Iterator[Section]:
+def _sections(recording: record.Recording, hardware: Hardware | None, whole: Hardware | None) -> Iterator[Section]:
     for kind, (heading, columns, cells) in _GRIDS.items():
         if rows := [row for row in recording.measurements if row.subject.kind == kind]:
             yield Grid(heading, _known(Table(columns, tuple(cells(row, hardware) for row in rows))))
@@ -138,7 +140,7 @@ def _sections(recording: record.Recording, hardware: Hardware | None) -> Iterato
         yield Grid("Energy", _known(Table(_ENERGY, tuple(_energy(row) for row in metered))), note)
     if above := tuple(_above(recording.measurements, hardware)):
         yield Prose("Above what the spec derives", above)
-    yield Prose("Conditions", tuple(_conditions(recording, hardware)))
+    yield Prose("Conditions", tuple(_conditions(recording, whole)))
     if recording.left_out:
         reasons = dict.fromkeys(recording.left_out.values())
         several = {why: [one for one, said in recording.left_out.items() if said == why] for why in reasons}
@@ -311,7 +313,7 @@ def _above(rows: Sequence[record.Measurement], hardware: Hardware | None) -> Ite
 def _conditions(recording: record.Recording, hardware: Hardware | None) -> Iterator[str]:
     machine, rows = recording.machine, recording.measurements
     yield f"{machine.kind}, {machine.count} used; fingerprint {machine.digest}"
-    yield _identity(hardware)
+    yield _identity(hardware, machine)
     software = ", ".join(f"{name} {version}" for name, version in machine.software.items())
     if software:
         yield software
@@ -351,10 +353,16 @@ def _busy(recording: record.Recording) -> Iterator[str]:
         )
 
 
-def _identity(hardware: Hardware | None) -> str:
+def _identity(hardware: Hardware | None, machine: record.Machine) -> str:
     if hardware is None:
         return (
             "the registry has no device of exactly that name, so there is no peak; name the device with --hardware ID"
+        )
+    if part := slice_of(hardware, machine):
+        seen, whole = part
+        return (
+            f"compared with {seen} of the {whole} cores of {_id(hardware)}, {hardware.name}: peaks are those of "
+            f"{counted(seen, 'core')}, bandwidth and caches those of the whole"
         )
     return f"compared with {_id(hardware)}, {hardware.name}"
 

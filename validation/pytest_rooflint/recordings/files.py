@@ -106,6 +106,26 @@ def _cores(hardware: Hardware) -> Iterator[int]:
             yield unit.groups
 
 
+def slice_of(hardware: Hardware, machine: Machine) -> tuple[int, int] | None:
+    """(cores that a machine may use, cores of the spec) where those are fewer, as in a virtual machine; else None."""
+    cores = machine.facts.get("cores", machine.count)
+    whole = max(_cores(hardware), default=0)
+    if hardware.kind != "cpu" or machine.kind != "cpu" or not isinstance(cores, int):
+        return None
+    seen = min(cores, machine.count)
+    return (seen, whole) if 0 < seen < whole else None
+
+
+def as_seen(hardware: Hardware, machine: Machine) -> Hardware:
+    """A CPU with the cores that a machine may use, whose peaks are those of these cores; memory and caches stay."""
+    part = slice_of(hardware, machine)
+    if part is None:
+        return hardware
+    paths = (f"units.{name}.groups" for name, unit in hardware.units.items() if "groups" in unit.facts)
+    counts = {path: hardware.facts[path] for path in paths}
+    return hardware.with_facts({path: fact.with_value(min(fact.value, part[0])) for path, fact in counts.items()})
+
+
 def _plain(name: str) -> str:
     """A name without case and repeated blanks, which depend on the driver."""
     return " ".join(name.casefold().split())

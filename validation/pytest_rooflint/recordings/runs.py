@@ -4,10 +4,10 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Literal, TypeVar
 
 from rooflint.base.errors import RooflintError, extra
@@ -109,9 +109,14 @@ class Results:
     left_out: dict[str, str] = field(default_factory=dict)
     stopped: str = ""
     """Why nothing more is measured."""
-    expected: int = 0
-    """Figures that are known to come."""
+    counting: bool = False
+    """Whether figures are counted, and none is measured."""
+    expected: set[str] = field(default_factory=set)
+    """Names of all figures that will come."""
+    settled: set[str] = field(default_factory=set)
+    """Those that are measured, left out, or being measured."""
     tried: int = 0
+    """How many were begun."""
     shared_s: float = 0.0
     """Spent on what several figures need, such as the search of a peak product. [s]"""
     ahead_s: float = 0.0
@@ -125,15 +130,18 @@ class Results:
 
     def add(self, name: str, measured: Callable[[], Measurement]) -> None:
         """Measure, or keep the reason why that failed."""
+        if self.counting:
+            self.expected.add(name)
+            return
+        self.settled.add(name)
         if name in self.done:
-            self.expected -= 1
             return
         if not self.stopped and self.spent_s > self.budget_s:
             self.stopped = self._spent
-        self.tried += 1
         if why := self.stopped or ("the time for this step was spent" if self.spent_s > self.until_s else ""):
             self.left_out[name] = why
             return
+        self.tried += 1
         self.progress(name)
         self.begin(name)
         try:
@@ -151,11 +159,28 @@ class Results:
             self.left_out[name] = self.stopped
             self.keep(name, None)
 
+    def leave_out(self, names: Collection[str], what: str, why: str) -> None:
+        """Settle several figures at once, none of which is measured."""
+        self.left_out[what] = why
+        self.settled.update(names)
+        if self.tell:
+            self.tell(f"{self._place}{what}: {why}")
+
+    def count(self, step: Callable[[], None]) -> None:
+        """Count the figures of a step before any is measured, so that the total is known from the beginning."""
+        self.counting = True
+        try:
+            step()
+        finally:
+            self.counting = False
+
     def take(self, step: Callable[[], None]) -> None:
         """Run a step; what fails outside of its figures, such as a search, ends it, and a dead device ends the run."""
         try:
             step()
         except (RuntimeError, MemoryError, OSError) as error:
+            if self.counting:  # it fails again, and is told, when it measures
+                return
             self.stopped = self.failing()
             name = "the rest" if self.stopped else f"a step after {counted(self.tried, 'figure')}"
             self.left_out[name] = self.stopped or f"{type(error).__name__}: {gemm.first_line(error)}"
@@ -186,15 +211,17 @@ class Results:
 
     @property
     def _place(self) -> str:
-        return f"[{self.tried}/{max(self.expected, self.tried)}] " if self.expected else ""
+        """`[3/12] `: the total is that of the beginning, also where figures are left out."""
+        return f"[{len(self.settled & self.expected)}/{len(self.expected)}] " if self.expected else ""
 
     @property
     def _left(self) -> str:
         """`; 3 min left`, at the pace so far, within the budget."""
-        if self.expected <= self.tried:
+        to_come = len(self.expected - self.settled)
+        if not to_come:
             return ""
         pace_s = (self.spent_s - self.shared_s) / self.tried
-        left_s = min(self.ahead_s + pace_s * (self.expected - self.tried), self.budget_s - self.spent_s)
+        left_s = min(self.ahead_s + pace_s * to_come, self.budget_s - self.spent_s)
         return f"; {minutes(max(left_s, 0.0))} left"
 
 
@@ -257,9 +284,7 @@ def failing(request: Request) -> str:
 def waits(request: Request, wanted_s: Iterable[float], results: Results) -> None:
     """Busy-waits of known length."""
     plan = gemm.plan_of(request.seconds / 2)
-    lengths = [*wanted_s]
-    results.expected += len(lengths)
-    for seconds in lengths:
+    for seconds in wanted_s:
         results.add(
             f"wait {seconds * 1e6:g} µs", partial(timing.measured_wait, seconds, observer=results.observer, plan=plan)
         )
@@ -274,30 +299,32 @@ def gemms(request: Request, results: Results) -> None:
             results.left_out[f"gemm {name}"] = "no installed library among the requested ones multiplies in it here"
     if not products.has_torch():
         results.left_out["gemm of torch"] = NO_TORCH
-    rates = {one.name: rate for one in kernels if (rate := _probed(one, results))}
-    for one in every:
-        if one.precision == "fp32" and one not in kernels:  # not requested, but the reference for others
-            with suppress(NotMeasuredError):
-                rates[one.name] = gemm.probe(one)
-    fp32 = max((rate for one, rate in rates.items() if one.startswith("fp32 ")), default=None)
-    results.expected += len(rates.keys() & {one.name for one in kernels})
+    probes = _Probes([one for one in every if one.precision == "fp32"])  # the reference, also where it is not requested
     for kernel in kernels:
-        if kernel.name in rates:
-            rate = rates[kernel.name]
-            results.add(f"gemm {kernel.name}", partial(_gemm, request, kernel, rate, fp32, results.observer))
+        results.add(f"gemm {kernel.name}", partial(_gemm, request, kernel, probes, results.observer))
 
 
-def _probed(kernel: Kernel, results: Results) -> float | None:
-    """Rate of a small product, or a reason that is kept. [op/s]"""
-    try:
-        return gemm.probe(kernel)
-    except NotMeasuredError as error:
-        results.left_out[f"gemm {kernel.name}"] = str(error)
-        return None
+class _Probes:
+    """Rates of small products, each computed when it is needed."""
+
+    def __init__(self, fp32: Sequence[Kernel]) -> None:
+        self._fp32 = fp32
+        self._rates: dict[str, float] = {}
+
+    def of(self, kernel: Kernel) -> float:
+        """[op/s]. Raises NotMeasuredError where it does not run."""
+        if kernel.name not in self._rates:
+            self._rates[kernel.name] = gemm.probe(kernel)
+        return self._rates[kernel.name]
+
+    @cached_property
+    def fp32(self) -> float | None:
+        """Of the fastest library, beside which a precision is emulated; None where none runs. [op/s]"""
+        return max((rate for one in self._fp32 if (rate := tried([], partial(self.of, one)))), default=None)
 
 
-def _gemm(request: Request, kernel: Kernel, rate: float, fp32_rate: float | None, observer: Observer) -> Measurement:
-    gemm.refuse_emulated(kernel, rate, fp32_rate)
+def _gemm(request: Request, kernel: Kernel, probes: _Probes, observer: Observer) -> Measurement:
+    gemm.refuse_emulated(kernel, probes.of(kernel), probes.fp32)
     plan, search_s = gemm.plan_of(request.seconds / 2), request.seconds / 2
     if kernel.own_process:
         return numpy_process.measured(
@@ -313,10 +340,9 @@ def streams(request: Request, results: Results, cache_bytes: int | None = None) 
     measured = partial(
         stream.measured, observer=results.observer, plan=plan, energy_s=request.energy_s, cache=cache_bytes
     )
-    passes = [one for one in stream.passes(request.device) if not request.libraries or one.library in request.libraries]
-    results.expected += len(passes)
-    for one in passes:
-        results.add(f"stream {one.name}", partial(measured, one))
+    for one in stream.passes(request.device):
+        if not request.libraries or one.library in request.libraries:
+            results.add(f"stream {one.name}", partial(measured, one))
     if request.device == "cpu":
         results.left_out |= {f"stream {name}": why for name, why in stream.LEFT_OUT.items()}
     if not products.has_torch():
@@ -332,7 +358,6 @@ def launches(request: Request, results: Results) -> None:
         ("stream", "graph") if request.device.startswith("cuda") else ("stream",)
     )
     plan = gemm.plan_of(min(request.seconds / 2, 3.0))
-    results.expected += len(ways)
     for way in ways:
         one = partial(anchors.launches, way, request.device, observer=results.observer, plan=plan)
         results.add(f"launch {way}", one)
@@ -350,7 +375,6 @@ def gpu_anchors(request: Request, results: Results) -> None:
                 f"want {' or '.join(anchors.DTYPES)}, which kernel times are fitted to"
             )
             continue
-        results.expected += sum(map(len, anchors.ANCHORS.values()))
         for kind, shapes in anchors.ANCHORS.items():
             for shape in shapes:
                 results.add(f"{kind} {name} {'x'.join(map(str, shape))}", partial(measured, shape, name))

@@ -5,7 +5,6 @@ as before a conversion, and its two stubs become the ops that they stand for. Co
 not depend on precisions: choose INT8 when using it.
 """
 
-import difflib
 import importlib
 import inspect
 import warnings
@@ -22,6 +21,7 @@ from torch.overrides import TorchFunctionMode
 from rooflint.workloads.capture.graph import CaptureError
 from rooflint.workloads.capture.trace import Example, capture
 from rooflint.workloads.scaling import fitted, sample_by_sample
+from rooflint.workloads.tables import UnknownNetworkError
 from rooflint.workloads.workload import Workload
 
 # ---- Import, also where torchvision's compiled operators do not load
@@ -254,11 +254,9 @@ def networks() -> list[str]:
 
 
 def family(network: str) -> str:
-    """One of FAMILIES. Raises CaptureError for a name that torchvision does not know."""
+    """One of FAMILIES. Raises UnknownNetworkError for a name that torchvision does not know."""
     if network not in (known := networks()):
-        near = difflib.get_close_matches(network.lower(), known, n=1)
-        meant = f"; did you mean {near[0]}?" if near else ""
-        raise CaptureError(f"torchvision has no network '{network}'{meant}")
+        raise UnknownNetworkError(network, known)
     module = import_torchvision().models.get_model_builder(network).__module__.split(".")
     return module[2] if len(module) > 3 else "classification"
 
@@ -281,7 +279,7 @@ def capture_torchvision(network: str, shape: tuple[int, ...] | None = None) -> W
     """The ops of a torchvision network, built without weights, for inputs of that shape or of its own.
 
     The shape is that of a batch of pictures or clips. Two of it go into an optical-flow network, and a detector takes
-    its pictures as a list. Raises CaptureError for a name that torchvision does not know.
+    its pictures as a list. Raises UnknownNetworkError for a name that torchvision does not know.
     """
     whole, kind = shape or input_shape(network), family(network)
     if kind == "detection":  # picture by picture behind its heads, so that more pictures are more rows
