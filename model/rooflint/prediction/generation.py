@@ -344,9 +344,9 @@ class _Asked:
         capacity = main.capacity_bytes * self.memory_share if "capacity" in main.facts else None
         price = self.tariff(place.hardware.id)
         reasons = contender.found.reasons if contender.found else {}
-        borrowed = "fidelity" in reasons, "launch" in reasons
+        is_floor, borrows_launch = "fidelity" in reasons, "launch" in reasons
         runs = (
-            Generation(run, setting, place, prefill, decode, memory, capacity, price, *borrowed)
+            Generation(run, setting, place, prefill, decode, memory, capacity, price, is_floor, borrows_launch)
             for run, (prefill, decode), memory in zip(self.runs, phases, needed, strict=bool(phases))
         )
         return Candidate(contender, setting, place, tuple(runs), split)

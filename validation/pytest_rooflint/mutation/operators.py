@@ -17,13 +17,13 @@ from rooflint.base.units import BYTES, BYTES_PER_S, HERTZ, OPS_PER_MAC, SECONDS,
 from rooflint.hardware.device import ComputeUnit, Facts, Hardware, Memory
 from rooflint.hardware.registry import Registry
 from rooflint.hardware.schema import SYSTEM_READERS, FactKind, RawFact, kind_of
+from rooflint.hardware.spec_files import PER_GROUP
 
 #: Facts that are figures themselves, by the first part of their path.
 _FIGURES = {
-    *("tdp", "powers", "parts", "clocks", "caches", "launch_overhead", "full_die", "dies", "process"),
-    *("resident_warps", "warp_threads", "warp_schedulers", "dispatch_units"),
-    "special_function_units",
+    *("tdp", "powers", "parts", "clocks", "caches", "launch_overhead", "dies", "process"),
     *("devices", "axes", "switches", "nics"),
+    *PER_GROUP,
 }
 
 
