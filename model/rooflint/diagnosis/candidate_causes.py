@@ -14,7 +14,8 @@ from rooflint.base.precision import PRECISIONS
 from rooflint.base.text import some
 from rooflint.base.units import BYTES, BYTES_PER_S, DIMENSIONLESS, HERTZ, OPS_PER_MAC, format_number, parse_quantity
 from rooflint.diagnosis.causes import Case, Cause, Span, ratio_text
-from rooflint.diagnosis.figures import Explanation, Figure, figures
+from rooflint.diagnosis.explanations import Explanation
+from rooflint.diagnosis.figures import Figure, figures
 from rooflint.hardware.device import Facts, Hardware
 from rooflint.hardware.registry import Registry
 

@@ -14,20 +14,16 @@ from rooflint.base.memo import memoised
 from rooflint.base.precision import PRECISIONS
 from rooflint.base.units import OPS_PER_MAC
 from rooflint.diagnosis.candidate_causes import substitutions
-from rooflint.diagnosis.figures import (
-    COARSE,
+from rooflint.diagnosis.explanations import (
     DISTORTIONS,
     FEWEST_DIGITS,
-    FLOOR,
-    NEARLY,
+    NODE,
     Distortion,
     Explanation,
-    Figure,
-    Printed,
-    figures,
     mistyped,
     of_links,
 )
+from rooflint.diagnosis.figures import COARSE, FLOOR, NEARLY, Figure, Printed, figures
 from rooflint.diagnosis.labels import ALSO, Asked, of_main_memory, peaks, relation
 from rooflint.hardware.device import Hardware
 from rooflint.hardware.names import systems_of
@@ -35,8 +31,6 @@ from rooflint.hardware.registry import Registry
 from rooflint.hardware.vocabulary import required
 
 MOST = 5
-NODE = 8
-"""Devices of a node, which are tried for every device."""
 JOINED = 0.25
 """Additional cost of two errors at once."""
 SECOND = 0.4

@@ -8,11 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import get_args
 
+from rooflint.diagnosis.explanations import NODE
 from rooflint.prediction.training_run import Attention, Counted, Recompute, TokenOps, token_ops
 from rooflint.workloads.configuration import Transformer
-
-NODE = 8
-"""Devices of a node, whose rate is taken for that of a device."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +22,7 @@ class Way:
     text: str
     """What was done, as against 6 N and attention in full."""
     error: str = ""
-    """The class of error, one of `rooflint.diagnosis.figures.ERRORS`; none where definitions differ."""
+    """The class of error, one of `rooflint.diagnosis.explanations.ERRORS`; none where definitions differ."""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rooflint.diagnosis.figures import DISTORTIONS, QUANTITIES, Printed, figures, show
+from rooflint.diagnosis.explanations import DISTORTIONS
+from rooflint.diagnosis.figures import QUANTITIES, Printed, figures, show
 from rooflint.hardware.registry import Registry
 
 REGISTRY = Registry()

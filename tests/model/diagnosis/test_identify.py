@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from rooflint.base.facts import Factor, Ladder
 from rooflint.base.units import last_digit
-from rooflint.diagnosis.figures import DISTORTIONS, ERRORS, Printed, figures
+from rooflint.diagnosis.explanations import DISTORTIONS, ERRORS
+from rooflint.diagnosis.figures import Printed, figures
 from rooflint.diagnosis.identify import MOST, UNLIKELY, Identifier, _Candidates
 from rooflint.diagnosis.labels import Asked
 from rooflint.hardware.registry import Registry

@@ -9,7 +9,8 @@ import pytest
 from pytest_rooflint.audit import account
 from pytest_rooflint.audit.account import STATUSES, Finding
 from pytest_rooflint.audit.auditor import Auditor
-from rooflint.diagnosis.figures import ERRORS, Explanation, figures
+from rooflint.diagnosis.explanations import ERRORS, Explanation
+from rooflint.diagnosis.figures import figures
 from rooflint.hardware.registry import Registry
 
 EXAMPLE = Path(__file__).parents[3] / "docs" / "examples" / "typical-errors.csv"

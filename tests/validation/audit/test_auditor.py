@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from pytest_rooflint.audit.account import as_text
 from pytest_rooflint.audit.auditor import Auditor
 from rooflint.base.errors import InputError
-from rooflint.diagnosis.figures import ERRORS, figures
+from rooflint.diagnosis.explanations import ERRORS
+from rooflint.diagnosis.figures import figures
 from rooflint.hardware.registry import Registry
 
 EXAMPLE = Path(__file__).parents[3] / "docs" / "examples" / "typical-errors.csv"

@@ -12,7 +12,8 @@ from rooflint.base.facts import Fact
 from rooflint.base.text import counted, terminal_width
 from rooflint.base.text import row as line_of
 from rooflint.diagnosis.causes import UNKNOWN
-from rooflint.diagnosis.figures import ERRORS, Explanation, Figure
+from rooflint.diagnosis.explanations import ERRORS, Explanation
+from rooflint.diagnosis.figures import Figure
 from rooflint.output import sarif
 from rooflint.output.sections import Table
 

@@ -61,7 +61,8 @@ from pytest_rooflint.audit.unlabelled import cores, presumed
 from rooflint.base.errors import refuse
 from rooflint.base.memo import memoised
 from rooflint.base.precision import PRECISIONS
-from rooflint.diagnosis.figures import COARSE, FLOOR, QUANTITIES, RATE, SHARES, TRAINING, Explanation, Figure
+from rooflint.diagnosis.explanations import Explanation
+from rooflint.diagnosis.figures import COARSE, FLOOR, QUANTITIES, RATE, SHARES, TRAINING, Figure
 from rooflint.diagnosis.identify import Identifier
 from rooflint.diagnosis.labels import Asked
 from rooflint.hardware.names import Meaning, Names, names_of

@@ -10,7 +10,8 @@ from itertools import pairwise
 from pytest_rooflint.audit.account import Finding
 from pytest_rooflint.audit.columns import is_of_links, is_total, says_which_links
 from pytest_rooflint.audit.findings import FigureOfTable
-from rooflint.diagnosis.figures import COARSEST, FLOOR, Explanation, Figure, Printed
+from rooflint.diagnosis.explanations import Explanation
+from rooflint.diagnosis.figures import COARSEST, FLOOR, Figure, Printed
 from rooflint.diagnosis.identify import Identifier
 
 MANY = 3

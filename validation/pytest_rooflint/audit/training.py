@@ -23,7 +23,8 @@ from pytest_rooflint.audit.rows import Cell, Row, named_by, of_number, stated_by
 from pytest_rooflint.audit.training_columns import EACH, FLOPS, PREFIXES
 from rooflint.base.units import OPS_PER_S, format_number, format_quantity
 from rooflint.diagnosis.causes import Span, ratio_text
-from rooflint.diagnosis.figures import COARSEST, RATE, SHARES, TRAINING, Explanation, Figure, Printed
+from rooflint.diagnosis.explanations import Explanation
+from rooflint.diagnosis.figures import COARSEST, RATE, SHARES, TRAINING, Figure, Printed
 from rooflint.diagnosis.identify import Identifier
 from rooflint.diagnosis.labels import Asked
 from rooflint.diagnosis.training import Chosen, Way, ops_of, ways
