@@ -203,7 +203,7 @@ def _point_row(point: Point, several: bool) -> list[str]:
 
 def _curves(section: Curves) -> Mapping[str, Any]:
     x = Scale(section.x_label, section.x_unit, linear=section.linear)
-    y = Scale(section.y_label, section.y_unit, linear=section.linear)
+    y = Scale(section.y_label, section.y_unit, linear=section.linear or section.linear_y)
     keys = letters(len(section.curves))
     lines, groups = [], []
     for number, (curve, letter) in enumerate(zip(section.curves, keys, strict=True)):

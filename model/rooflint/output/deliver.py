@@ -7,7 +7,7 @@ import io
 import math
 import os
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,9 @@ import typer
 
 from rooflint.base.errors import RooflintError, extra
 from rooflint.base.files import write_atomically, write_bytes_atomically
+from rooflint.base.log_axis import LogAxis
 from rooflint.output.answer import Answer, write
-from rooflint.output.sections import Bars, Curves, Page, Rooflines
+from rooflint.output.sections import Bars, Curves, Page, Rooflines, with_unit
 from rooflint.roofline import attainable_ops_per_s
 
 FORMS = {".txt": "text", ".json": "json", ".csv": "csv", ".md": "md", ".html": "html"}
@@ -110,8 +111,14 @@ TITLE = 95
 MANY = 1000
 """More than the curves of a drawing, of which the first is on top where its figures stand elsewhere."""
 
-WIDE, HIGH = 8.0, 5.0
+WIDE, HIGH = 10.0, 5.0
 """Of one drawing. [inch]"""
+
+COLOURS, MARKERS = 10, "osD^v"
+"""Colours that matplotlib has for curves, and the marks that tell those of one colour apart."""
+
+TICKS = 8
+"""Figures of an axis, at most."""
 
 
 def draw(page: Page, form: str) -> bytes:
@@ -144,13 +151,32 @@ def _figure(drawings: int) -> tuple[Any, AbstractContextManager[None]]:
 
 def _curves(axes: Any, section: Curves) -> None:
     for number, curve in enumerate(section.curves):
-        draw_line = axes.plot if section.linear else axes.loglog
         line, layer = "-" if curve.joined else "", 2 if section.listed else 2 - number / MANY
-        draw_line(curve.x, curve.y, marker="o", linestyle=line, label=curve.name, zorder=layer)
-    axes.set_xlabel(_label(section.x_label, section.x_unit))
-    axes.set_ylabel(_label(section.y_label, section.y_unit))
-    axes.grid(visible=True, which="both", alpha=0.3)
-    axes.legend(fontsize="small")
+        marker = MARKERS[number // COLOURS % len(MARKERS)]
+        axes.plot(curve.x, curve.y, marker=marker, linestyle=line, label=curve.name, zorder=layer)
+    x, y = ([value for curve in section.curves for value in getattr(curve, name)] for name in "xy")
+    _scaled(axes, "x", x, section.x_label, section.x_unit, linear=section.linear)
+    _scaled(axes, "y", y, section.y_label, section.y_unit, linear=section.linear or section.linear_y)
+    axes.grid(visible=True, alpha=0.3)
+    _legend(axes)
+
+
+def _scaled(axes: Any, name: str, values: Sequence[float], label: str, unit: str, *, linear: bool) -> None:
+    """The axis `x` or `y`: figures with their units at round places, and its label."""
+    getattr(axes, f"set_{name}label")(label)
+    if linear:
+        getattr(axes, f"{name}axis").set_major_formatter(lambda value, _: with_unit(value, unit))
+        return
+    scale = LogAxis.around(values)
+    ticks = scale.ticks(TICKS)
+    axes.set(**{f"{name}scale": "log", f"{name}lim": (10**scale.low, 10**scale.high)})
+    getattr(axes, f"set_{name}ticks")(ticks, [with_unit(tick, unit) for tick in ticks])
+    getattr(axes, f"set_{name}ticks")([], minor=True)
+
+
+def _legend(axes: Any) -> None:
+    """Beside the drawing, where it covers no line."""
+    axes.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
 def _bars(axes: Any, section: Bars) -> None:
@@ -173,24 +199,23 @@ def _rooflines(axes: Any, section: Rooflines) -> None:
     places = [point.intensity_ops_per_byte for point in section.points]
     places += [roof.breakpoint_ops_per_byte for roof in section.roofs if math.isfinite(roof.breakpoint_ops_per_byte)]
     low, high = min(places, default=1.0) / 3, max(places, default=1.0) * 3
+    rates: list[float] = []
     for number, roof in enumerate(section.roofs):
         bend = min(max(roof.breakpoint_ops_per_byte, low), high)
         line = [
             (at, attainable_ops_per_s(at, roof.peak_ops_per_s, roof.bandwidth_bytes_per_s)) for at in (low, bend, high)
         ]
-        axes.loglog(*zip(*line, strict=True), color=f"C{number}", label=roof.name)
+        axes.plot(*zip(*line, strict=True), color=f"C{number}", label=roof.name)
+        rates += [rate for _, rate in line]
         for point in (one for one in section.points if one.roof == roof.name):
             place = point.intensity_ops_per_byte, point.attained_ops_per_s
+            rates.append(point.attained_ops_per_s)
             axes.plot(*place, "o", color=f"C{number}", markersize=4)
-            axes.annotate(point.label, place, xytext=(3, 3), textcoords="offset points", fontsize="xx-small")
-    axes.set_xlabel(_label("intensity", "op/B"))
-    axes.set_ylabel(_label("rate", "op/s"))
-    axes.grid(visible=True, which="both", alpha=0.3)
-    axes.legend(fontsize="small")
-
-
-def _label(name: str, unit: str) -> str:
-    return f"{name} [{unit}]" if unit else name
+            axes.annotate(point.label, place, xytext=(3, 3), textcoords="offset points", fontsize="x-small")
+    _scaled(axes, "x", (low, high), "intensity", "op/B", linear=False)
+    _scaled(axes, "y", rates, "rate", "op/s", linear=False)
+    axes.grid(visible=True, alpha=0.3)
+    _legend(axes)
 
 
 _DRAWERS: dict[str, Callable[[Any, Any], None]] = {

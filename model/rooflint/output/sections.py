@@ -181,6 +181,8 @@ class Curves:
     """Takes a prefix when figures are written: `s` makes `1.5 ms`; a count has none."""
     y_unit: str = ""
     linear: bool = False
+    linear_y: bool = False
+    """Whether the vertical axis alone is linear, as of shares up to 100 %."""
     listed: bool = True
     """Whether its figures stand below it; not where another section has them."""
 

@@ -397,9 +397,9 @@ def _curves_signs(section: Curves) -> str:
 
 
 def _curves_drawing(section: Curves, width: int) -> Text:
-    scale = LinearAxis if section.linear else LogAxis
-    x = scale.around(value for curve in section.curves for value in curve.x)
-    y = scale.around(value for curve in section.curves for value in curve.y)
+    x = (LinearAxis if section.linear else LogAxis).around(value for curve in section.curves for value in curve.x)
+    vertical = LinearAxis if section.linear or section.linear_y else LogAxis
+    y = vertical.around(value for curve in section.curves for value in curve.y)
     lines, letters = [], []
     for number, (sign, curve) in enumerate(zip(_curves_signs(section), section.curves, strict=True)):
         colour = COLOURS[number % len(COLOURS)]

@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -199,6 +200,21 @@ def test_points_that_are_not_joined_are_drawn_without_a_line(drawn, resnet18):
 
     # the line, and the same in the legend
     assert paths(True) == paths(False) + 2
+
+
+@pytest.mark.slow
+def test_axes_of_a_drawing_have_figures_with_units_and_the_legend_covers_no_line(drawn, resnet18, monkeypatch):
+    import matplotlib  # noqa: PLC0415  # an extra
+
+    monkeypatch.setitem(matplotlib.rcParams, "svg.fonttype", "none")  # text as text
+    curves = tuple(Curve(f"curve {number}", (0.02, 0.2), (5.0, 100.0)) for number in range(12))
+    section = Curves("Shares", "latency", "samples", curves, "", "s", "%", linear_y=True)
+    roof, point = Roof("a roof", 1e12, 1e11), Point("a point", "a roof", 2.0, 1e11)
+    text = draw(replace(resnet18, sections=(section, Rooflines("R", (roof,), (point,)))), "svg").decode()
+    for figure in ("20 ms", "50 ms", "200 ms", "20 %", "60 %", "100 %", "10 op/B", "500 Gop/s"):
+        assert f">{figure}<" in text
+    legend, tick = (float(re.search(rf'x="([0-9.]+)"[^>]*>{name}<', text)[1]) for name in ("curve 11", "200 ms"))
+    assert legend > tick
 
 
 @pytest.mark.slow

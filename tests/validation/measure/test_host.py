@@ -14,6 +14,7 @@ from rooflint_measure.sensors.host import (
     HostWatch,
     affinity,
     grown,
+    held_bytes,
     queued_s,
     quota_cpus,
     quota_files,
@@ -211,6 +212,33 @@ def test_the_peak_of_resident_memory_begins_anew_before_the_call(tmp_path):
     found = resident_peak(lambda: seen.append((process / "clear_refs").read_text(encoding="utf-8")), tmp_path)
     assert seen == ["5"]
     assert found == Memory(peak_bytes=2048 * 1024, source="resident memory of the process")
+
+
+@pytest.mark.parametrize(
+    ("before", "found"),
+    [(1024 * 1024, 1024 * 1024), (2048 * 1024, None), (4096 * 1024, None)],
+)
+def test_what_the_process_held_before_is_not_memory_of_a_call(tmp_path, before, found):
+    process = tmp_path / "proc/self"
+    process.mkdir(parents=True)
+    (process / "status").write_text("VmHWM:\t    2048 kB\nVmRSS:\t 1000 kB\n", encoding="utf-8")
+    (process / "clear_refs").write_text("", encoding="utf-8")
+    assert held_bytes(tmp_path) == 1000 * 1024
+    memory = resident_peak(lambda: None, tmp_path, before)
+    if found is None:
+        assert "held as much memory before" in str(memory)
+    else:
+        assert (memory.peak_bytes, memory.source.partition(",")[2]) == (found, " less that before it was built")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_memory_of_a_call_is_that_of_what_it_holds_also_after_others_were_freed():
+    # 64 MB in pieces that the C library keeps for itself when they are freed
+    kept = [bytearray(1 << 16) for _ in range(1000)]
+    del kept
+    before = held_bytes()
+    memory = resident_peak(lambda: bytearray(b"1") * (40 << 20), before=before)
+    assert 39 << 20 < memory.peak_bytes < 60 << 20
 
 
 def test_a_system_that_cannot_reset_the_peak_says_so(tmp_path):

@@ -144,6 +144,16 @@ def test_each_kind_has_a_table_and_columns_without_a_value_are_left_out(k1, make
     assert columns == ("precision", "library", "m×n×k", "rate", "spread")
 
 
+def test_a_network_that_is_quantized_in_part_says_what_its_share_is_of():
+    dynamic = row(RESNET.model_copy(update={"modes": ("dynamic",)}))
+    notes = [
+        next(one.note for one in account(recorded(rows), None).sections if one.heading == "Networks")
+        for rows in (dynamic, row(RESNET))
+    ]
+    assert notes[0].startswith("dynamic: linear layers alone run in int8")
+    assert notes[1] == ""
+
+
 def test_the_list_has_a_row_a_measurement_in_base_units(k1, make):
     product = row(GEMM, 0.9765625e-3, disturbed=1, energy=make.energy(40.96))
     listed = account(recorded(product, row(COPY, 1e-3, bytes_moved=0.64e8)), k1).listing

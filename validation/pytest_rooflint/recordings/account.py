@@ -130,7 +130,10 @@ def share(row: record.Measurement, hardware: Hardware | None) -> float | None:
 def _sections(recording: record.Recording, hardware: Hardware | None, whole: Hardware | None) -> Iterator[Section]:
     for kind, (heading, columns, cells) in _GRIDS.items():
         if rows := [row for row in recording.measurements if row.subject.kind == kind]:
-            yield Grid(heading, _known(Table(columns, tuple(cells(row, hardware) for row in rows))))
+            is_mixed = any("dynamic" in getattr(row.subject, "modes", ()) for row in rows)
+            yield Grid(
+                heading, _known(Table(columns, tuple(cells(row, hardware) for row in rows))), _DYNAMIC * is_mixed
+            )
     yield from _of_memory(recording, hardware)
     yield from _counted(recording.measurements)
     yield from _copied(recording.measurements)
@@ -207,6 +210,9 @@ _GRIDS: dict[str, tuple[str, tuple[str, ...], Cells]] = {
     ),
 }
 
+_DYNAMIC = (
+    "dynamic: linear layers alone run in int8 and the rest in fp32, and the share is of a product in int8 for all of it"
+)
 _MEMORY = ("network", "op/B", "bound by", "bandwidth", "of bandwidth", "memory", "items/s")
 _BYTES = (
     "bandwidth: bytes as the model counts them, each operand read once and each result written once, over the least "

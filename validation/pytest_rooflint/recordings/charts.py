@@ -269,7 +269,9 @@ def _latencies(shown: Sequence[Shown]) -> Iterator[Curves]:
         curves.append(Curve(one.name, tuple(float(t) for t in times), tuple(100 * share for share in SHARES)))
     if curves:
         note = "share of the samples that took at most that long; a steep line is a steady latency"
-        yield Curves("Distributions of latency", "latency", "samples", tuple(curves), note, "s", "%", listed=False)
+        yield Curves(
+            "Distributions of latency", "latency", "samples", tuple(curves), note, "s", "%", linear_y=True, listed=False
+        )
 
 
 # ---- findings

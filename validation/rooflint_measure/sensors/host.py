@@ -3,6 +3,8 @@
 A `HostWatch` reads the counters before and after a sample and says what disturbed it.
 """
 
+import ctypes
+import gc
 import os
 import re
 import sys
@@ -244,15 +246,48 @@ RESET = "5"
 """Written to `/proc/self/clear_refs`, it lets the peak of resident memory begin anew. proc(5)"""
 
 
-def resident_peak(call: Callable[[], object], root: Path = ROOT) -> Memory | Unavailable:
-    """The most resident memory of the whole process while a call runs, interpreter and libraries included. [B]"""
+def held_bytes(root: Path = ROOT) -> int | None:
+    """Resident memory of the process, once what is free was given back; None where the system does not count it. [B]
+
+    Otherwise a network that is built in free memory seems to take none. malloc_trim(3)
+    """
+    _give_back()
+    return _status(root, "VmRSS")
+
+
+def _give_back() -> None:
+    """Return free memory to the system, as far as the C library does."""
+    gc.collect()
+    with suppress(AttributeError, OSError, TypeError):  # glibc alone has it
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+def _status(root: Path, name: str) -> int | None:
+    """A figure of `/proc/self/status`. [B]"""
+    with suppress(OSError):
+        text = (root / "proc/self/status").read_text(encoding="utf-8")
+        if found := re.search(rf"^{name}:\s+(\d+) kB", text, re.MULTILINE):
+            return int(found[1]) * 1024
+    return None
+
+
+def resident_peak(call: Callable[[], object], root: Path = ROOT, before: int | None = None) -> Memory | Unavailable:
+    """The most resident memory of the process while a call runs, less what it held before. [B]
+
+    Without `before` it is that of the whole process, interpreter and libraries included.
+    """
     process = root / "proc/self"
+    _give_back()  # what building it took
     try:
         (process / "clear_refs").write_text(RESET, encoding="utf-8")
     except OSError as error:
         return Unavailable(reason=f"the peak of resident memory cannot be reset ({error.strerror})")
     call()
-    with suppress(OSError):
-        if found := re.search(r"^VmHWM:\s+(\d+) kB", (process / "status").read_text(encoding="utf-8"), re.MULTILINE):
-            return Memory(peak_bytes=int(found[1]) * 1024, source="resident memory of the process")
-    return Unavailable(reason="the system does not count the peak of resident memory")
+    most = _status(root, "VmHWM")
+    if most is None:
+        return Unavailable(reason="the system does not count the peak of resident memory")
+    if before is None:
+        return Memory(peak_bytes=most, source="resident memory of the process")
+    if most <= before:
+        return Unavailable(reason="the process held as much memory before the network was built")
+    return Memory(peak_bytes=most - before, source="resident memory of the process, less that before it was built")

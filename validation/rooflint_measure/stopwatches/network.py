@@ -17,7 +17,7 @@ from time import perf_counter
 from typing import Any
 
 from rooflint_measure.record import Measurement, Memory, Network, Transfers, Unavailable
-from rooflint_measure.sensors.host import resident_peak
+from rooflint_measure.sensors.host import held_bytes, resident_peak
 from rooflint_measure.sensors.observer import Observer
 from rooflint_measure.stopwatches import traffic
 from rooflint_measure.stopwatches.clocks import Call, Clock, EventClock, FlushedHostClock, flusher, graphed
@@ -133,6 +133,7 @@ def measured(
 
     Raises NotMeasuredError where this machine cannot run it so.
     """
+    before = held_bytes()
     with _settings(setting):
         call, clock = prepared(model, setting), _clock(setting)
         if left_s < math.inf and (took_s := clock.seconds(call, 1)) * FEWEST > left_s:
@@ -150,7 +151,7 @@ def measured(
             details={"input": _shapes(model), "flushed_bytes": setting.flush_bytes},
         )
         beside: dict[str, Any] = {
-            "memory": peak_memory(call, setting.device),
+            "memory": peak_memory(call, setting.device, before=before),
             "transfers": transfers(model, setting, call),
         }
         if counters or setting.device == "cpu":
@@ -159,11 +160,11 @@ def measured(
     return found.model_copy(update={"energy": FLUSHED}) if setting.flush_bytes and energy_s else found
 
 
-def peak_memory(call: Call, device: str, torch: Any = None) -> Memory | Unavailable:
-    """The most memory while a call runs, weights and input included. [B]"""
+def peak_memory(call: Call, device: str, torch: Any = None, before: int | None = None) -> Memory | Unavailable:
+    """The most memory while a call runs, weights and input included; `before` is what a process held. [B]"""
     kind = device.partition(":")[0]
     if kind == "cpu":
-        return resident_peak(call)
+        return resident_peak(call, before=before)
     torch = torch or import_torch()
     if kind == "mps":
         call()
