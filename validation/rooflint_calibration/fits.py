@@ -4,7 +4,7 @@ There are three: matrix products, all other topics of the package of measurement
 deterministic: rows are picked by a hash, the solver starts from the committed constants, and nothing is random.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -53,11 +53,8 @@ CORES_SOLVER = {"diff_step": 1e-2, "ftol": 1e-5, "max_nfev": 60}
 
 CORES_PRECISION = "fp32"
 CORES_PRODUCTS = ("other_instructions", "energy_pj")
-CORES_TRANSFORMS = ("transform_efficiency",)
+CORES_TRANSFORMS = ("transform_bytes",)
 """Products give the speed of the lanes and the energy of an op; then convolutions give that of transforms."""
-
-CORES_SHARES = ("transform_efficiency",)
-"""Constants that are at most 1."""
 
 TRANSFORMED = 4
 """Outputs along a side of the tiles of kernels with separate transforms."""
@@ -103,8 +100,6 @@ class Step:
     samples: Sequence[Sample]
     solver: Mapping[str, Any]
     """Options of scipy.optimize.least_squares."""
-    shares: Collection[str] = ()
-    """Names of constants that are at most 1."""
 
     def without(self, family: str) -> "Step":
         """This step without the samples of a family."""
@@ -213,10 +208,7 @@ def _solved(step: Step, start: Constants) -> Constants:
         constants = at(logs)
         return np.concatenate([one.log_ratios(constants) for one in step.samples])
 
-    most = [-np.log(getattr(group, name)) if name in step.shares else np.inf for name in step.names]
-    found = least_squares(
-        residuals, np.zeros(len(step.names)), bounds=(-np.inf, most), loss="soft_l1", f_scale=SOFT, **step.solver
-    )
+    found = least_squares(residuals, np.zeros(len(step.names)), loss="soft_l1", f_scale=SOFT, **step.solver)
     return at(found.x)
 
 
@@ -380,7 +372,7 @@ def cores_fit(roots: Sequence[Path], registry: Registry) -> Fit:
             transforms.append(_transform_sample(one, given, family))
     start = constants_file(registry).constants
     steps = [
-        Step("cores", names, samples, CORES_SOLVER, CORES_SHARES)
+        Step("cores", names, samples, CORES_SOLVER)
         for names, samples in ((CORES_PRODUCTS, products), (CORES_TRANSFORMS, transforms))
     ]
     return Fit(steps, scored, start, dict.fromkeys((one.family for one in scored), start))

@@ -18,6 +18,7 @@ def kernel(
     precision: str = "bf16",
     copies: Numbers | float = COLD,
     calibration: Path | str | None = None,
+    sustained: bool = False,
     at: str = "",
     specs: Specs = None,
     **sizes: Any,
@@ -32,6 +33,7 @@ def kernel(
         precision: of the arithmetic.
         copies: sets of weights that take turns, as in a benchmark; by default none is left in L2.
         calibration: figures of your own machine, as `rooflint calibrate device --save` writes them.
+        sustained: as kernels of a run of minutes, whose power is held, as networks are predicted; else of a burst.
         at: operating point, such as `30w`.
         specs: folders of specs, in front of the packaged ones.
         sizes: of the op, and its options, such as `scale="block"` of FP8 products.
@@ -43,4 +45,6 @@ def kernel(
     known = registry(specs)
     name, file = precision_named(precision).name, Path(calibration) if calibration else None
     device = hardware_of(known, on, at)
-    return dispatch.kernel(op, device, known, precision=name, copies=copies, calibration=file, **sizes)
+    return dispatch.kernel(
+        op, device, known, precision=name, copies=copies, calibration=file, sustained=sustained, **sizes
+    )

@@ -27,6 +27,10 @@ add; with 2 and 4 of them, and with A100 and Blackwell, both take as long to 10 
 """
 
 
+FINEST_NODE_M = 5e-9
+"""The class of TSMC's 4N, in which Hopper, Ada and Blackwell are made: databases name it 4 or 5 nm. [m]"""
+
+
 class MissingFactError(UnsupportedError):
     """A device whose spec lacks an input; the message names the fact."""
 
@@ -36,8 +40,6 @@ class Cores(NamedTuple):
 
     issued: float
     """Instructions that the schedulers of an SM issue. [1/clock]"""
-    node_m: float
-    """What the process is named after. [m]"""
     generation: str = ""
     """Of the architecture, for which libraries build their kernels: `pascal`, `volta`."""
     base_hz: float = 0.0
@@ -89,6 +91,10 @@ class Chip:
     """Exponentials that an SM finds. [1/clock]"""
     asynchronous: bool
     """Whether matrix instructions run beside the warps that issue them."""
+    node_m: float = 0.0
+    """What its process is named after, 5 nm for TSMC's 4N; 0 where no document says it. [m]"""
+    sustained: bool = False
+    """Whether it runs for minutes, as networks do, and not in a burst, which ends before its power is held."""
     graph_launch_s: float | None = None
     """What a document says that a launch in a graph costs on its architecture; None where none does. [s]"""
     cores: Cores | None = None
@@ -108,7 +114,7 @@ class Chip:
         return self.sms * self.macs_per_clock * self.clock_hz
 
 
-def chip_of(hardware: Hardware, precision: str, launches: LaunchOverheads) -> Chip:
+def chip_of(hardware: Hardware, precision: str, launches: LaunchOverheads, *, sustained: bool = False) -> Chip:
     """The chip that a device is in a precision; `launches` are what documents say of launching kernels.
 
     Raises MissingFactError with all facts that its spec lacks, and for CUDA cores in a precision in which nobody
@@ -124,6 +130,7 @@ def chip_of(hardware: Hardware, precision: str, launches: LaunchOverheads) -> Ch
     }
     threads, special, l2, tdp, *on_cores = _facts(hardware, wanted)
     base = [hardware.facts["clocks.base"]] if on_cores and "clocks.base" in hardware.facts else []
+    process = [hardware.facts["process"]] if "process" in hardware.facts else []
     memory = hardware.main_memory().derivation()
     launch = launches.taken_for(hardware, "graph")
     generation = generation_of(hardware.architecture or "")
@@ -137,15 +144,15 @@ def chip_of(hardware: Hardware, precision: str, launches: LaunchOverheads) -> Ch
         special_functions=special.value,
         asynchronous=threads.value != WARP,
         graph_launch_s=launch.value if launch else None,
-        cores=Cores(on_cores[0].value, on_cores[1].value, generation, *(one.value for one in base))
-        if on_cores
-        else None,
+        node_m=max(FINEST_NODE_M, process[0].value) if process else 0.0,
+        sustained=sustained,
+        cores=Cores(on_cores[0].value, generation, *(one.value for one in base)) if on_cores else None,
         link=device_link(hardware),
         facts=tuple(
             dict.fromkeys(
                 (
                     *unit.derivation(precision).facts,
-                    *(threads, special, *on_cores, *base, l2, tdp, *memory.facts),
+                    *(threads, special, *on_cores, *base, *process, l2, tdp, *memory.facts),
                     *(launch.facts if launch else ()),
                 )
             )

@@ -169,13 +169,15 @@ class Products:
     l2_reach: float
     """Working set over L2 capacity at which half of the reads miss. [1]"""
     energy_pj: float
-    """Of one op, all included, where an SM does ENERGY_MACS a clock. [pJ]"""
+    """Of one op, all included, where an SM does ENERGY_MACS a clock, on a process of 5 nm. [pJ]"""
     overlap: float
     """Exponent p of (one^p + other^p)^(1/p), of what overlaps: 1 is one after the other, ∞ side by side. [1]"""
     l2_sharpness: float
     """How suddenly L2 overflows. [1]"""
     energy_exponent: float
     """How the energy of an op falls with the MACs that an SM does in a clock. [1]"""
+    process_exponent: float
+    """How it grows with the size that the process is named after. [1]"""
     sync_step_bytes: float
     """Operand bytes along k of a step where a warp waits. [B]"""
     async_step_bytes: float
@@ -268,10 +270,8 @@ class CoreConstants:
     """Instructions of the main loop that are no multiply-add, for each that is: loads, addresses, branches. [1]"""
     energy_pj: float
     """Of one op, all included, on a process that is named after 10 nm. [pJ]"""
-    energy_exponent: float
-    """How fast it grows with that length. [1]"""
-    transform_efficiency: float
-    """Share of a stream's speed that the transforms of a Winograd convolution attain. [1]"""
+    transform_bytes: float
+    """What an SM reads and writes to transform for a Winograd convolution, per `tile.path_width`. [B/clock/SM]"""
 
 
 @dataclass(frozen=True)

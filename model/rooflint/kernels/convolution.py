@@ -190,6 +190,13 @@ def transform_bytes(convolutions: Sizes, element_bytes: float) -> Numbers:
     return element_bytes * (inputs + (KERNEL**2 + POINTS) * filters + outputs)
 
 
+def transformed_s(moved_bytes: Numbers, element_bytes: float, chip: Chip, constants: Constants) -> Numbers:
+    """What transforms take that move so much: memory, or SMs, which gather and scatter it element by element. [s]"""
+    per_clock = constants.cores.transform_bytes * tile.path_width(element_bytes, chip)
+    gathered = moved_bytes / (per_clock * chip.sms * chip.clock_hz)
+    return np.maximum(stream.bytes_s(moved_bytes, chip, constants.stream, warm=False), gathered)
+
+
 # ---- The kernel models
 
 
@@ -319,8 +326,7 @@ class WinogradConvolution(Convolution):
         between = gemm.memory(touched_bytes(sizes, width), working_set_bytes(sizes, width, 1.0), chip, here)
         product = gemm.work_s(sizes, between.seconds, chip, here, width, batch_menu(chip))
         besides = np.maximum(self.bytes_moved(work) - convolution_bytes(work.sizes, width), 0.0)
-        through = transform_bytes(work.sizes, width) + besides
-        moved = stream.bytes_s(through, chip, constants.stream, warm=False) / constants.cores.transform_efficiency
+        moved = transformed_s(transform_bytes(work.sizes, width) + besides, width, chip, constants)
         launch = np.full((KERNELS, len(product)), gemm.launch_s(chip, here))
         compute = gemm.alone_s(product, between.seconds, here)
         return Times(compute, between.seconds + moved, product + moved, launch)

@@ -254,15 +254,18 @@ def kernel(
     precision: str = "bf16",
     copies: Numbers | float = COLD,
     calibration: Path | None = None,
+    sustained: bool = False,
     **sizes_and_options: Any,
 ) -> DeviceKernel:
     """Ops of one kind on a device, by the constants that ship; sizes are broadcast against one another.
 
+    `sustained`: as kernels of a run of minutes, whose power is held, and not of a burst.
     `calibration`: the file of figures of one machine that `rooflint calibrate device --save` writes.
 
     Raises KernelError, InputError, RooflintError, or MissingFactError for a device of which silicon is not known.
     """
-    chip, file = chip_of(hardware, precision, Coefficients.of(registry).launches()), constants_file(registry)
+    chip = chip_of(hardware, precision, Coefficients.of(registry).launches(), sustained=sustained)
+    file = constants_file(registry)
     names = {field.name for one in OPS.values() for field in fields(one)} | {"scale"}
     options = {name: value for name, value in sizes_and_options.items() if name in names}
     model = kernel_for(op, precision, chip, **options)

@@ -30,8 +30,8 @@ from rooflint.kernels.tile import (
 ENERGY_MACS = 512
 """MACs of an SM and clock at which `energy_pj` is stated."""
 
-ENERGY_NODE_M = 10e-9
-"""Size of the process at which the `energy_pj` of CUDA cores is stated. [m]"""
+MATRIX_NODE_M, CORES_NODE_M = 5e-9, 10e-9
+"""Size of the process at which the `energy_pj` of matrix units and of CUDA cores is stated. [m]"""
 
 LANE_BYTES = 4.0
 """Of an element of the products that CUDA cores were measured with. [B]"""
@@ -44,9 +44,19 @@ BLOCK = 8192
 
 
 def energy_j_per_op(chip: Chip, constants: Products) -> float:
-    """What one op costs at full power, all included; wider units move operands less far for each. [J/op]"""
+    """What one op costs at full power, all included; wider units move operands less far for each. [J/op]
+
+    On matrix units it grows with the size of the process only in runs of minutes: tables of bursts say nothing of it.
+    """
     width = chip.macs_per_clock / ENERGY_MACS
-    return float(constants.energy_pj * 1e-12 * width**-constants.energy_exponent)
+    held = chip.sustained and chip.node_m and chip.cores is None
+    coarser = on_process(chip, MATRIX_NODE_M, constants) if held else 1.0
+    return float(constants.energy_pj * 1e-12 * width**-constants.energy_exponent * coarser)
+
+
+def on_process(chip: Chip, stated_m: float, constants: Products) -> float:
+    """Energy of an op over that on a process named after another length. [1]"""
+    return float((chip.node_m / stated_m) ** constants.process_exponent)
 
 
 def power_s(shapes: Shapes, chip: Chip, constants: Products) -> Numbers:
@@ -320,11 +330,6 @@ def efficiency(chip: Chip, cores: Cores, constants: CoreConstants) -> float:
     return min(1.0, issued_share(chip, cores, constants))
 
 
-def energy_pj(cores: Cores, constants: CoreConstants) -> float:
-    """What one op costs at full power, all included: it grows with the size that the process is named after. [pJ]"""
-    return float(constants.energy_pj * (cores.node_m / ENERGY_NODE_M) ** constants.energy_exponent)
-
-
 def constants_on(chip: Chip, products: Products, constants: CoreConstants) -> Products:
     """The constants of products as they hold on a chip: its own efficiency, energy and stores where CUDA cores compute.
 
@@ -336,6 +341,6 @@ def constants_on(chip: Chip, products: Products, constants: CoreConstants) -> Pr
         products,
         store_bytes=products.reduction_bytes / path_width(LANE_BYTES, chip),
         matrix_efficiency=efficiency(chip, chip.cores, constants),
-        energy_pj=energy_pj(chip.cores, constants),
+        energy_pj=constants.energy_pj * on_process(chip, CORES_NODE_M, products),
         energy_exponent=0.0,
     )

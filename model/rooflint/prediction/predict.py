@@ -426,7 +426,7 @@ def _on_silicon(
     from rooflint.kernels.network import on_silicon  # noqa: PLC0415
 
     gap_s = None if setting.launch == FREE else plain.overhead_s
-    chip = chip_of(hardware, setting.compute, energies.coefficients.launches())
+    chip = chip_of(hardware, setting.compute, energies.coefficients.launches(), sustained=True)
     return on_silicon(plain, run, chip, energies.silicon, gap_s, cached=setting.cached)
 
 

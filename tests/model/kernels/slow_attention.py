@@ -34,6 +34,7 @@ def slow_prefill_s(batch, heads, kv_heads, tokens, width, chip, c, causal, eleme
     ops = 4 * batch * heads * tokens**2 * width * (0.5 if causal else 1)
     p = c.products
     power = ops * p.energy_pj * 1e-12 * (512 / chip.macs_per_clock) ** p.energy_exponent / chip.tdp_w
+    power *= (chip.node_m / 5e-9) ** p.process_exponent if chip.sustained else 1
     compute = ((best / chip.clock_hz) ** p.overlap + power**p.overlap) ** (1 / p.overlap)
     queries, keys = batch * heads * tokens * width, batch * kv_heads * tokens * width
     moved = 2 * (queries + keys) * element_bytes

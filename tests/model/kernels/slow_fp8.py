@@ -14,6 +14,7 @@ def slow_product_s(m, n, k, chip, constants, scale, copies):
     miss = 1 / (1 + min(room, 4.0) ** c.l2_sharpness)
     memory = (n * k + m * k + 2 * m * n) * (miss / dram + (1 - miss) / l2)
     in_bf16 = c.energy_pj * 1e-12 * (512 / (chip.macs_per_clock / 2)) ** c.energy_exponent
+    in_bf16 *= (chip.node_m / 5e-9) ** c.process_exponent if chip.sustained else 1
     power = 2 * m * n * k * in_bf16 * constants.quantised.energy_share / chip.tdp_w
     sizes = ((256, 128), (128, 256), (128, 128), (128, 64), (64, 128), (64, 64), (32, 64), (64, 32), (16, 64), (64, 16))
     splits = (1, 4, 16) if chip.asynchronous else (1, 2, 3, 4, 6, 8, 16, 32)

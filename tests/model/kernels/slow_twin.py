@@ -17,6 +17,7 @@ def slow_latency_s(m, n, k, batch, chip, c, element_bytes, copies, tiles=TILES, 
     miss = 1 / (1 + min(room, 4.0) ** c.l2_sharpness)
     memory = element_bytes * batch * (n * k + m * k + m * n) * (miss / dram + (1 - miss) / l2)
     joules_per_op = c.energy_pj * 1e-12 * (512 / chip.macs_per_clock) ** c.energy_exponent
+    joules_per_op *= (chip.node_m / 5e-9) ** c.process_exponent if chip.sustained and not chip.cores else 1
     best = math.inf
     for a, b in tiles:
         for split in splits:

@@ -8,7 +8,7 @@ from .slow_twin import slow_latency_s
 def slow_cores(chip, products, cores):
     """(efficiency, pJ of an op) of CUDA cores: lanes, or slots of the schedulers; the root of the process."""
     instructions = chip.macs_per_clock / 32 * (1 + cores.other_instructions)
-    return min(1, chip.cores.issued / instructions), cores.energy_pj * math.sqrt(chip.cores.node_m / 10e-9)
+    return min(1, chip.cores.issued / instructions), cores.energy_pj * math.sqrt(chip.node_m / 10e-9)
 
 
 def slow_launch_s(chip, c):
@@ -48,5 +48,6 @@ def slow_transformed_s(batch, channels_in, channels_out, height, width, chip, c,
         + (9 + 36) * channels_in * channels_out
         + (pixels + 36 * tiles) * channels_out
     )
-    share = streams.dram_efficiency * cores.transform_efficiency
-    return product + 3 * slow_launch_s(chip, c) + element_bytes * moved / (share * chip.bandwidth_bytes_per_s)
+    each_clock = cores.transform_bytes * math.sqrt(chip.macs_per_clock * element_bytes / 2)
+    slower = min(streams.dram_efficiency * chip.bandwidth_bytes_per_s, each_clock * chip.sms * chip.clock_hz)
+    return product + 3 * slow_launch_s(chip, c) + element_bytes * moved / slower

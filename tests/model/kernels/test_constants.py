@@ -45,7 +45,7 @@ def test_shares_are_shares():
     assert 0 <= constants.prefill.sync_block <= 1
     assert 0 < constants.quantised.energy_share < 1
     assert 0 < constants.quantised.int8_energy_share < 1
-    assert 0 < constants.cores.transform_efficiency < 1
+    assert 0 < constants.cores.transform_bytes < 1
 
 
 @pytest.mark.parametrize("file", FILES)

@@ -12,7 +12,7 @@ from rooflint.hardware.registry import Registry
 from rooflint.kernels.chip import Chip, Cores, MissingFactError, chip_of
 from rooflint.kernels.constants import constants_file
 from rooflint.kernels.convolution import WinogradConvolution
-from rooflint.kernels.gemm import constants_on, efficiency, energy_pj, issued_share
+from rooflint.kernels.gemm import constants_on, efficiency, issued_share
 from rooflint.kernels.products import FROM_64, CoresGemm
 from rooflint.kernels.shapes import shapes
 from rooflint.kernels.tile import Tile, menu, store_clocks
@@ -38,7 +38,8 @@ def seconds(sizes, chip):
 def test_a_v100_multiplies_on_64_lanes_of_an_sm():
     chip = ON_CORES["nvidia/v100-pcie-32gb"]
     assert (chip.sms, chip.macs_per_clock, chip.clock_hz, chip.asynchronous) == (80, 64, 1.38e9, False)
-    assert chip.cores == Cores(4, pytest.approx(12e-9), "volta", base_hz=1.23e9)
+    assert chip.cores == Cores(4, "volta", base_hz=1.23e9)
+    assert chip.node_m == pytest.approx(12e-9)
     assert {"units.cuda_core.issue_threads", "warp_schedulers.SM", "process", "clocks.base"} < {
         fact.path for fact in chip.facts
     }
@@ -79,8 +80,9 @@ def test_power_slows_no_kernel_below_the_base_clock():
 
 
 def test_the_energy_of_an_op_grows_with_the_root_of_the_size_of_the_process():
-    there = replace(CORES, energy_pj=20.0)
-    assert [energy_pj(Cores(4, size), there) for size in (10e-9, 2.5e-9)] == pytest.approx([20.0, 10.0])
+    l4, there = ON_CORES["nvidia/l4"], replace(CORES, energy_pj=20.0)
+    of = [constants_on(replace(l4, node_m=size), PRODUCTS, there).energy_pj for size in (10e-9, 2.5e-9)]
+    assert of == pytest.approx([20.0, 10.0])
 
 
 def test_only_fp32_was_measured_on_cuda_cores():
@@ -141,7 +143,7 @@ def with_more(chip: Chip, resource: str, factor: float) -> Chip:
 
 @given(SHAPE, ANY_CHIP)
 def test_a_finer_process_takes_no_longer(sizes, chip):
-    finer = replace(chip, cores=chip.cores._replace(node_m=chip.cores.node_m / 2))
+    finer = replace(chip, node_m=chip.node_m / 2)
     assert seconds(sizes, finer) <= seconds(sizes, chip) * (1 + ROUNDING)
 
 

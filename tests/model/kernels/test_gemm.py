@@ -39,10 +39,27 @@ def test_there_are_gpus_of_every_generation_to_try():
     assert {"nvidia/t4", "nvidia/a100-sxm4-80gb", "nvidia/l40s", "nvidia/h100-sxm5-80gb", "nvidia/b200-sxm"} < {*CHIPS}
 
 
-@given(SHAPE, ANY_CHIP, COPIES, st.sampled_from([1, 7, 64]), st.sampled_from([1.0, 2.0]))
-def test_the_fast_function_equals_its_slow_twin(shape, chip, copies, batch, element_bytes):
+@given(SHAPE, ANY_CHIP, COPIES, st.sampled_from([1, 7, 64]), st.sampled_from([1.0, 2.0]), st.booleans())
+def test_the_fast_function_equals_its_slow_twin(shape, chip, copies, batch, element_bytes, sustained):
+    chip = replace(chip, sustained=sustained)
     fast = latency_s(shapes(*shape, batch), chip, CONSTANTS, element_bytes=element_bytes, copies=copies)
     assert fast[0] == pytest.approx(slow_latency_s(*shape, batch, chip, CONSTANTS, element_bytes, copies), rel=1e-10)
+
+
+def test_in_a_run_of_minutes_an_op_draws_more_the_coarser_the_process_is():
+    # a T4 of 12 nm has 70 W: 70 W / (1.53 pJ · √(12 / 5)) = 29.6 TFLOP/s, and 24 were measured (golden/energy)
+    t4, size = CHIPS["nvidia/t4"], 4096
+    burst, held = (seconds(size, size, size, replace(t4, sustained=one)) for one in (False, True))
+    assert 2 * size**3 / held == pytest.approx(29.6e12, rel=0.02)
+    assert held / burst == pytest.approx((12 / 5) ** 0.5, rel=0.02)
+    # Hopper and Ada are made in 4N, whatever number a database has for it
+    for name in ("nvidia/h100-pcie-80gb", "nvidia/l4"):
+        assert seconds(size, size, size, replace(CHIPS[name], sustained=True)) == seconds(size, size, size, CHIPS[name])
+
+
+@given(SHAPE, ANY_CHIP)
+def test_a_run_of_minutes_is_no_faster_than_a_burst(shape, chip):
+    assert seconds(*shape, replace(chip, sustained=True)) >= seconds(*shape, chip) * (1 - ROUNDING)
 
 
 def test_many_shapes_are_timed_as_each_by_itself():
