@@ -1,7 +1,7 @@
 """`rooflint explain`: what one matrix product or attention takes on a GPU, term by term, and what it waits for."""
 
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import Annotated, Any, get_args
 
 import typer
 
@@ -46,7 +46,7 @@ def gemm(
     specs: Specs = None,
 ) -> None:
     """Explain the latency of an m × k by k × n product: tile, split, waves, bytes, power, and the limit."""
-    options_ = {"scale": scale.lower()} if scale else {}
+    options_: dict[str, Any] = {"scale": scale.lower()} if scale else {}
     times = kernel(
         "gemm", hardware, precision=compute, copies=copies or COLD, calibration=calibration, at=at, specs=specs,
         m=m, n=n, k=k, batch=batch, **options_,
