@@ -283,6 +283,18 @@ def test_a_size_may_be_chosen():
     assert first.m == 39 * 39
 
 
+@pytest.mark.parametrize(
+    ("name", "shape", "problem"),
+    [
+        ("resnet18", (3, 64, 64), "want batch,channels,height,width, such as --input 1,3,64,64; found 3,64,64, which "),
+        ("r3d_18", (3, 8, 64, 64), "want batch,channels,frames,height,width, such as --input 1,3,8,64,64; found 3,8,"),
+    ],
+)
+def test_one_picture_without_a_batch_is_refused_with_the_line_to_type(name, shape, problem):
+    with pytest.raises(CaptureError, match=f"^{name}: {problem}"):
+        capture_torchvision(name, shape)
+
+
 def test_a_name_that_torchvision_does_not_know_is_refused():
     with pytest.raises(UnknownNetworkError, match=r"^torchvision has no network 'resnt18'; did you mean resnet18\?$"):
         capture_torchvision("resnt18")

@@ -28,6 +28,18 @@ class Net(nn.Module):
     def forward(self, x):
         return self.head(self.drop(self.conv(x).relu().mean((2, 3))))
 
+class Pixels(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 8, 3)
+
+    def forward(self, x):
+        return self.conv(2 * x - 1).relu()
+
+class Squeezed(Pixels):
+    def forward(self, x):
+        return self.conv(x.squeeze(0))
+
 class Gram(nn.Module):
     def forward(self, x):
         return x @ x.T
@@ -52,6 +64,9 @@ def two():
     return Two(), {"left": torch.empty(2, 5), "right": torch.empty(2, 5)}
 
 ready = Net()
+pixels = Pixels
+squeezed = Squeezed
+linear = nn.Linear(8, 8)
 number = 3
 
 def net():
@@ -306,3 +321,20 @@ print(work.at_batch(6).total_macs == 3 * work.total_macs)
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, encoding="utf-8", check=False
     )
     assert (done.stdout.strip(), done.returncode) == ("True", 0), done.stderr
+
+
+# -------------------------------------------------------------------------------------------------- one without a batch
+
+
+def test_one_image_without_a_batch_is_refused_with_the_line_to_type(nets):
+    with pytest.raises(CaptureError) as error:
+        capture_factory(f"{nets}:pixels", [(3, 8, 8)])
+    assert str(error.value) == (
+        f"{nets}:pixels: want batch,channels,height,width, such as --input 1,3,8,8; found 3,8,8, which has no batch"
+    )
+    assert capture_factory(f"{nets}:pixels", [(1, 3, 8, 8)]).batch == 1
+
+
+def test_layers_that_need_no_channels_take_what_they_are_given(nets):
+    assert capture_factory(f"{nets}:linear", [(3, 4, 8)]).batch == 3
+    assert capture_factory(f"{nets}:squeezed", [(1, 3, 8, 8)]).batch == 1  # its own convolution has no batch

@@ -190,6 +190,7 @@ def test_a_shape_that_no_input_has_is_refused(name, shapes, sentence, tmp_path):
             "unknown network 'resnt18'; did you mean resnet18? 'rooflint networks' lists those that need no ",
         ),
         ("ResNet81", "unknown network 'ResNet81'; did you mean resnet18? "),
+        ("whisper-tiny", "unknown network 'whisper-tiny'; did you mean whisper-base? "),
         (
             "zzz",
             "unknown network 'zzz'; 'rooflint networks' lists those that need no torch; capturing ",

@@ -21,6 +21,8 @@ COPIES = frozenset({"clone", "_to_copy", "lift_fresh_copy"})
 CONVERSIONS = frozenset({"to", "type_as"})
 """Free ops that copy where the type changes, and else do nothing."""
 
+CONVOLUTIONS = frozenset({"conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"})
+
 COMPLEX = {"mul": 6, "add": 2, "sub": 2}
 """Ops an element of a complex result: four products and two sums, or two sums."""
 
@@ -55,6 +57,25 @@ def ops(program: Any, has_parts: HasParts) -> tuple[list[Op], Flow]:
         rows.append(_numbered(row, calls))
     elements_input = sum(_elements(node) for node in inputs if _tensors(node))
     return rows, Flow(tuple(reads), contents.of(_returned(program)), elements_input, _kept_elements(constants))
+
+
+AXES = {1: "batch,channels,length", 2: "batch,channels,height,width", 3: "batch,channels,depth,height,width"}
+"""Of the input of a convolution, by the axes that its kernel slides along."""
+
+
+def unbatched(program: Any) -> str:
+    """The axes of which the input of a program lacks the first; empty where it has a batch.
+
+    A convolution takes such an input for one sample. Other layers do not know how many axes there should be.
+    """
+    for node in program.graph.nodes:
+        if node.op == "call_function" and op_name(node) in CONVOLUTIONS:
+            given, weight = _shape(node.args[0]), _shape(node.args[1])
+            inputs = [one for one in program.graph.nodes if one.name in program.graph_signature.user_inputs]
+            short = [one for one in inputs if _tensors(one) and len(_shape(one)) == len(given)]
+            if len(given) < len(weight) and short:
+                return AXES[len(weight) - 2]
+    return ""
 
 
 def _numbered(row: Op, calls: dict[str, int]) -> Op:

@@ -18,8 +18,8 @@ from unittest.mock import patch
 import torch
 from torch.overrides import TorchFunctionMode
 
-from rooflint.workloads.capture.graph import CaptureError
-from rooflint.workloads.capture.trace import Example, capture
+from rooflint.workloads.capture.graph import AXES, CaptureError
+from rooflint.workloads.capture.trace import Example, capture, no_batch
 from rooflint.workloads.scaling import fitted, sample_by_sample
 from rooflint.workloads.tables import UnknownNetworkError
 from rooflint.workloads.workload import Workload
@@ -279,9 +279,13 @@ def capture_torchvision(network: str, shape: tuple[int, ...] | None = None) -> W
     """The ops of a torchvision network, built without weights, for inputs of that shape or of its own.
 
     The shape is that of a batch of pictures or clips. Two of it go into an optical-flow network, and a detector takes
-    its pictures as a list. Raises UnknownNetworkError for a name that torchvision does not know.
+    its pictures as a list. Raises UnknownNetworkError for a name that torchvision does not know, and CaptureError for
+    a shape without a batch.
     """
-    whole, kind = shape or input_shape(network), family(network)
+    own, kind = input_shape(network), family(network)
+    whole = shape or own
+    if len(whole) == len(own) - 1:
+        raise no_batch(network, "batch,channels,frames,height,width" if kind == "video" else AXES[2], whole)
     if kind == "detection":  # picture by picture behind its heads, so that more pictures are more rows
         one, two = (trace_torchvision(network, (batch, *whole[1:]), PICTURES[batch]) for batch in (1, 2))
         return sample_by_sample(one, two).at_batch(whole[0])

@@ -12,7 +12,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from rooflint.base.errors import RooflintError
-from rooflint.workloads.capture.graph import CaptureError, ops, parts_of
+from rooflint.workloads.capture.graph import CaptureError, ops, parts_of, unbatched
 from rooflint.workloads.scaling import UNPROVED, fitted
 from rooflint.workloads.workload import Workload
 
@@ -50,13 +50,23 @@ def capture(
     """The ops that `module` runs for one input of that shape, whose first axis is the batch, or for that example.
 
     The module must be in evaluation mode; it may live on any device, the meta device included, and stays as it is.
-    Raises CaptureError where torch.export cannot follow it, UnknownOpError for an op that we cannot count.
+    Raises CaptureError where torch.export cannot follow it and for an input without a batch, UnknownOpError for an op
+    that we cannot count.
     """
     if any(part.training for part in module.modules()):
         raise CaptureError("a workload describes inference; call module.eval() first")
     example = inputs if isinstance(inputs, Example) else of_shape(module, inputs)
-    rows, flow = ops(export(module, example), parts_of(module))
-    return Workload.from_ops(name or type(module).__name__, rows, example.batch, fixed_batch, flow)
+    title, program = name or type(module).__name__, export(module, example)
+    if axes := unbatched(program):
+        raise no_batch(title, axes, example.shapes[0])
+    rows, flow = ops(program, parts_of(module))
+    return Workload.from_ops(title, rows, example.batch, fixed_batch, flow)
+
+
+def no_batch(name: str, axes: str, shape: Sequence[int]) -> CaptureError:
+    """What to say of an input of one sample, which would count as a batch of as many as it has channels."""
+    given = ",".join(map(str, shape))
+    return CaptureError(f"{name}: want {axes}, such as --input 1,{given}; found {given}, which has no batch")
 
 
 def capture_scaled(module: torch.nn.Module, example: Example, name: str) -> Workload:
