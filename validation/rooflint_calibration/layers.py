@@ -14,7 +14,9 @@ from rooflint.kernels.chip import Chip
 from rooflint.kernels.collectives import Kind, Library, Messages, bound_s, link_of
 from rooflint.kernels.experts import Layers
 from rooflint.kernels.latent import LatentAttention, LatentDecode, Latents
-from rooflint_calibration.rows import STREAMS_OVER_L2, Rows, Table, read, word
+from rooflint.kernels.routing import SMS, ExpertExchange, Kernels, Tokens
+from rooflint.workloads.parallelism import Way
+from rooflint_calibration.rows import STREAMS_OVER_L2, Rows, Table, read, whole, word
 
 HALF = 2.0
 """Bytes of an element of a message in half precision; the tables count elements. [B]"""
@@ -55,6 +57,54 @@ def collective(data: Path, device: str, chip: Chip, *, kind: Kind, library: Libr
     return rows.without({TOO_FAST: rows.seconds < bound_s(kind, rows["message_bytes"], rows["members"], link_of(chip))})
 
 
+# ---- Tokens to their experts and back
+
+OF_A_NODE = {"nvidia/gb200-gpu": 4, "nvidia/gb300-gpu": 4}
+"""GPUs of a node, all of which SGLang's benchmarks of DeepEP take; of others 8. aiconfigurator, collector/wideep."""
+
+
+def routed(data: Path, device: str, chip: Chip, *, way: Way, kernels: Kernels) -> Rows:  # noqa: ARG001  # all are called alike
+    """Tokens by kernels of DeepEP that are timed alone, in SGLang's benchmark. Raises RooflintError."""
+    normal = kernels == "normal"
+    table = Table(
+        f"comm/*/*/wideep_deepep_{'normal' if normal else 'll'}_perf.parquet",
+        ("num_token", "hidden_size", "num_topk", "num_experts", *([f"{way}_sms"] if normal else [])),
+        (*Tokens._fields[:4], *(["sms"] if normal else [])),
+        {"node_num": whole},
+        lambda row, _: {"several nodes": row["node_num"] > 1},
+        time=f"{way}_transmit_us" if normal else f"{way}_avg_t_us",
+        time_s=1e-6,
+    )
+    found = read(data, device, table)
+    columns = {"members": np.full(len(found), OF_A_NODE.get(device, 8)), "sms": np.full(len(found), SMS), **found.named}
+    return replace(found, columns=Tokens._fields, sizes=np.column_stack([columns[name] for name in Tokens._fields]))
+
+
+FROM_HOST = ("trtllm_deepep_ht", "trtllm_deepep_ll")
+"""Kernels of DeepEP in TensorRT-LLM, called one by one between two events."""
+
+
+def routed_from_host(data: Path, device: str, chip: Chip, *, way: Way) -> Rows:
+    """Tokens in bf16 as TensorRT-LLM calls DeepEP, with all kernels of a call. Raises RooflintError."""
+    table = Table(
+        "comm/*/*/moe_a2a_perf.parquet",
+        ("num_tokens", "hidden_size", "topk", "num_experts", "ep_size"),
+        Tokens._fields[:5],
+        {"comm_backend": word, "phase": word, "comm_dtype": word, "node_num": whole},
+        lambda row, _: {
+            "the other way": row["phase"] != way,
+            "several nodes": row["node_num"] > 1,
+            "vLLM, which does not say in what precision": ~np.isin(row["comm_backend"], FROM_HOST),
+            "another precision": row["comm_dtype"] != "bfloat16",
+        },
+        time_s=1e-6,
+    )
+    found = read(data, device, table)
+    rows = replace(found, columns=Tokens._fields, sizes=np.column_stack([found.sizes, np.full(len(found), SMS)]))
+    kernel = ExpertExchange(way=way)
+    return rows.without({TOO_FAST: rows.seconds < kernel.floor_s(kernel.work(*rows.sizes.T), chip)})
+
+
 # ---- Latent attention
 
 EXPANDED = ("default", "trtllm_mla")
@@ -83,10 +133,10 @@ def latent_prefill(data: Path, device: str, chip: Chip) -> Rows:
     return found.without({"faster than the dense peak": found.seconds < least})
 
 
-def latent_decode(data: Path, device: str, chip: Chip, *, cache: str = "bfloat16") -> Rows:
-    """Samples, heads and tokens of caches in bf16 or fp8. Raises RooflintError."""
+def latent_decode(data: Path, device: str, chip: Chip, *, cache: str = "bfloat16", library: str = "*") -> Rows:
+    """Samples, heads and tokens of caches in bf16 or fp8, by one library or the best of all. Raises RooflintError."""
     table = Table(
-        "mla/*/*/generation_mla_perf.parquet",
+        f"mla/{library}/*/generation_mla_perf.parquet",
         ("batch_size", "num_heads", "step"),
         Latents._fields,
         {"mla_dtype": word, "kv_cache_dtype": word},

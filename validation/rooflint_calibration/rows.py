@@ -123,6 +123,10 @@ class Table:
     """Further columns, with a conversion for missing columns and values."""
     why_not: Callable[[Columns, Path], Mapping[str, Any]]
     """Rows of other ops, and impossible ones, by reason."""
+    time: str = "latency"
+    """The column of its times."""
+    time_s: float = 1e-3
+    """What they are counted in. [s]"""
 
 
 def read(data: Path, device: str, table: Table) -> Rows:
@@ -143,11 +147,11 @@ def _of_file(file: Path, device: str, table: Table) -> Rows:
     """The rows of a file that are the op."""
     columns = _columns(file, table)
     sizes = np.stack([np.asarray(columns[name], float) for name in table.sizes], axis=1)
-    return Rows(device, table.columns, sizes, columns["latency"] * 1e-3).without(table.why_not(columns, file))
+    return Rows(device, table.columns, sizes, columns[table.time] * table.time_s).without(table.why_not(columns, file))
 
 
 def _columns(file: Path, table: Table) -> dict[str, Any]:
-    wanted = [*table.sizes, *table.others, "latency"]
+    wanted = [*table.sizes, *table.others, table.time]
     read = _read_parquet(file, wanted)
     there = set(read.column_names)
     found = {name: read[name].to_numpy() if name in there else np.full(len(read), None) for name in wanted}
@@ -170,6 +174,11 @@ def _number(values: Any) -> Numbers:
 def word(values: Any) -> Any:
     """A column of words."""
     return np.array([str(value) for value in values])
+
+
+def whole(values: Any) -> Any:
+    """A column of whole numbers."""
+    return np.asarray(values, int)
 
 
 # ---- Products in bf16

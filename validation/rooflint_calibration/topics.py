@@ -21,7 +21,9 @@ from rooflint.kernels.dispatch import kernel_for
 from rooflint.kernels.experts import Layers
 from rooflint.kernels.kernel import Kernel, Terms, Work
 from rooflint.kernels.products import Scale
+from rooflint.kernels.routing import Kernels, Tokens
 from rooflint.kernels.shapes import Numbers, Shapes, shapes
+from rooflint.workloads.parallelism import Way
 from rooflint_calibration import layers, package, rows
 from rooflint_calibration.package import FAMILIES, devices
 from rooflint_calibration.rows import Mask, Rows
@@ -32,6 +34,7 @@ DECODE = {"all": "all", "large": "> 300 MB", "small": "< 10 MB"}
 STREAM = {"all": "all", "large": "> 100 MB", "small": "< 1 MB"}
 EXPERTS = {"all": "all", "large": "> 1024 tokens", "small": "≤ 64 tokens", "fewest": "≤ 4 tokens", "ranks": "> 1 rank"}
 COLLECTIVE = {"all": "all", "large": "> 1 MB", "small": "< 64 kB", "pairs": "> 1 MB, 2 GPUs", "boxes": "> 1 MB, 8 GPUs"}
+ROUTED = {"all": "all", "large": "> 512 tokens", "small": "≤ 64 tokens"}
 """Regimes by their word in a claim, with their label in the docs."""
 
 WARM = 1.0
@@ -40,8 +43,17 @@ WARM = 1.0
 ON_PCIE = ("ada", "rtx_pro")
 """Families without NVLink: how their boxes are wired is not known, so that they are scored but not fitted to."""
 
-NO_LATENTS = ("ampere", "ada", "rtx_pro")
-"""Families for which the measured frameworks have no kernel that decodes latents: scored, but not fitted to."""
+NO_LATENTS = ("ada", "rtx_pro")
+"""Families with other kernels for latents, of TensorRT-LLM and SGLang: scored, but not fitted to."""
+
+ON_WARPS = ("nvidia/a100-sxm4-80gb", "nvidia/l40s", "nvidia/rtx-pro-6000-blackwell-server")
+"""Devices on which TensorRT-LLM decodes latents without splitting caches."""
+
+NO_FP8_LATENTS = ("nvidia/a100-sxm4-80gb", "nvidia/l40s")
+"""Devices of which a cache in FP8 takes as long as one in bf16, so that it was none."""
+
+NO_DEEPEP = ("nvidia/a100-sxm4-80gb", "nvidia/l40s", "nvidia/rtx-pro-6000-blackwell-server")
+"""Measured devices without tables of tokens that go to experts on other devices."""
 
 NO_FP8 = ("nvidia/a100-sxm4-80gb",)
 """Measured devices without FP8."""
@@ -194,6 +206,7 @@ _REGIMES: Mapping[str, Callable[[str, Columns, Mapping[str, Any]], Mask]] = Mapp
         "decode": _caches,
         "collective": _messages,
         "expert_layer": _layers_of_experts,
+        "expert_exchange": lambda regime, row, _: _by_size(regime, row["tokens"], 512, 65),
         "latent_attention": _latents,
         "latent_decode": _latent_caches,
         "quantise": lambda regime, row, _: _by_size(regime, 3 * row["m"] * row["k"], 1e8, 1e6),
@@ -230,6 +243,34 @@ def _collective(title: str, kind: Kind, library: Library) -> Topic:
         fits=True,
         options={"kind": kind, "library": library},
         only_scored=ON_PCIE,
+    )
+
+
+def _routed(title: str, way: Way, kernels: Kernels) -> Topic:
+    return Topic(
+        title,
+        "expert_exchange",
+        Tokens._fields,
+        ROUTED,
+        partial(layers.routed, way=way, kernels=kernels),
+        "routing",
+        fits=True,
+        precision="fp8" if way == "dispatch" else "bf16",
+        options={"way": way, "kernels": kernels},
+        absent=NO_DEEPEP,
+    )
+
+
+def _from_host(title: str, way: Way) -> Topic:
+    return Topic(
+        title,
+        "expert_exchange",
+        Tokens._fields,
+        ROUTED,
+        partial(layers.routed_from_host, way=way),
+        "routing",
+        options={"way": way},
+        absent=NO_DEEPEP,
     )
 
 
@@ -288,7 +329,18 @@ TOPICS: Mapping[str, Topic] = MappingProxyType(
             layers.latent_decode,
             "latent",
             fits=True,
+            absent=ON_WARPS[:1],
             only_scored=NO_LATENTS,
+        ),
+        "mla_decode_whole": Topic(
+            "MLA decode, whole caches",
+            "latent_decode",
+            latent.Latents._fields,
+            DECODE,
+            partial(layers.latent_decode, library="trtllm"),
+            "latent",
+            options={"split": False},
+            absent=tuple(name for name in package.FAMILY_OF if name not in ON_WARPS),
         ),
         "mla_decode_fp8": Topic(
             "MLA decode, fp8 cache",
@@ -298,6 +350,7 @@ TOPICS: Mapping[str, Topic] = MappingProxyType(
             partial(layers.latent_decode, cache="fp8"),
             "latent",
             options={"cache_bytes": 1.0},
+            absent=NO_FP8_LATENTS,
         ),
         "moe_balanced": _experts("MoE, balanced", 0.0),
         "moe_skewed": _experts("MoE, power law 1.01", 1.01),
@@ -307,6 +360,12 @@ TOPICS: Mapping[str, Topic] = MappingProxyType(
         "nccl_all_gather": _collective("NCCL all-gather", "all_gather", "nccl"),
         "nccl_reduce_scatter": _collective("NCCL reduce-scatter", "reduce_scatter", "nccl"),
         "nccl_all_to_all": _collective("NCCL all-to-all", "all_to_all", "nccl"),
+        "dispatch_normal": _routed("dispatch", "dispatch", "normal"),
+        "combine_normal": _routed("combine", "combine", "normal"),
+        "dispatch_low_latency": _routed("dispatch, low latency", "dispatch", "low_latency"),
+        "combine_low_latency": _routed("combine, low latency", "combine", "low_latency"),
+        "dispatch_from_host": _from_host("dispatch from the host", "dispatch"),
+        "combine_from_host": _from_host("combine from the host", "combine"),
     }
 )
 """Topics by their word in a claim; FP8 products have one scale a tensor, or one a block of 128."""

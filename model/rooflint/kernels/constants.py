@@ -133,6 +133,7 @@ class SiliconOpsSpec(SourcedSpec):
     quantised: GroupSpec
     experts: GroupSpec
     collectives: GroupSpec
+    routing: GroupSpec
 
 
 # ---- Values by group
@@ -263,6 +264,28 @@ class Collectives:
 
 
 @dataclass(frozen=True)
+class Routing:
+    """Of tokens on their way to experts on other devices and back."""
+
+    launch_us: float
+    """To start and end a normal kernel of dispatch on all devices. [us]"""
+    combine_launch_us: float
+    """The same of combine. [us]"""
+    token_clocks: float
+    """Of an SM that carries tokens: to find where one goes, or what comes back of it. [clock]"""
+    sm_bytes: float
+    """Of copies of tokens that such an SM moves. [B/clock]"""
+    latency_us: float
+    """Of a low-latency kernel that sends next to nothing. [us]"""
+    expert_ns: float
+    """What each expert adds to it. [ns]"""
+    prepare_us: float
+    """Of a token that an SM converts and sends in low-latency dispatch. [us]"""
+    low_latency_efficiency: float
+    """Share of the rate that NCCL counts on of a link that low-latency kernels attain. [1]"""
+
+
+@dataclass(frozen=True)
 class CoreConstants:
     """Of products and convolutions on CUDA cores, where they differ from those on matrix units."""
 
@@ -287,6 +310,7 @@ class Constants:
     quantised: Quantised
     experts: Experts
     collectives: Collectives
+    routing: Routing
     cores: CoreConstants
     networks: tuple[NetworkErrorsSpec, ...] = ()
     """How far sums of these kernels are from published times of whole networks."""
@@ -318,6 +342,7 @@ GROUPS: Mapping[str, Group] = MappingProxyType(
         "quantised": Group(Quantised, OPS, "quantised"),
         "experts": Group(Experts, OPS, "experts"),
         "collectives": Group(Collectives, OPS, "collectives"),
+        "routing": Group(Routing, OPS, "routing"),
         "cores": Group(CoreConstants, CORES, "constants"),
     }
 )

@@ -38,6 +38,7 @@ from rooflint.kernels.experts import ExpertLayer, Experts
 from rooflint.kernels.kernel import Kernel, Regimes, Terms, Work
 from rooflint.kernels.latent import LatentAttention, LatentDecode
 from rooflint.kernels.products import CoresGemm, Fp8Gemm, Gemm, Scale
+from rooflint.kernels.routing import ExpertExchange
 from rooflint.kernels.shapes import COLD, Numbers
 from rooflint.kernels.stream import QUANTISE, Dequantise, Other, Stream
 
@@ -61,6 +62,7 @@ OPS: Mapping[str, type[Kernel]] = MappingProxyType(
         "experts": Experts,
         "expert_layer": ExpertLayer,
         "collective": Collective,
+        "expert_exchange": ExpertExchange,
         "other": Other,
     }
 )

@@ -17,12 +17,13 @@ from rooflint.hardware.device import Hardware
 from rooflint.hardware.names import systems_of
 from rooflint.hardware.registry import Registry
 from rooflint.hardware.system import System
-from rooflint.kernels.chip import Link
+from rooflint.kernels.chip import Link, chip_of
 from rooflint.kernels.collectives import Messages, bound_s, ring_bytes, seconds
+from rooflint.kernels.routing import ExpertExchange
 from rooflint.prediction.predict import Prediction, Setting, predict
 from rooflint.workloads.configuration import Transformer
 from rooflint.workloads.multimodal import VisionLanguage
-from rooflint.workloads.parallelism import Exchange, Parallelism, exchanges, hop, shard, stage
+from rooflint.workloads.parallelism import Exchange, Parallelism, Routed, exchanges, hop, shard, stage
 from rooflint.workloads.transformer import Step, table
 from rooflint.workloads.workload import Workload
 
@@ -320,8 +321,18 @@ class Split:
         """One collective: what must be sent at full bandwidth and a launch, or its calibrated time. [s]"""
         if found.silicon:
             own = self.energies.silicon
+            if one.routed:
+                return self._routed(one.routed, one.members, link)
             return float(np.sum(seconds(one.kind, message_bytes(one, self.setting), one.members, link, own)))
         return (
             float(np.sum(bound_s(one.kind, message_bytes(one, self.setting), one.members, link)))
             + found.times.overhead_s
         )
+
+    def _routed(self, one: Routed, members: int, link: Link) -> float:
+        """Tokens to their experts or back, by their calibrated kernels. [s]"""
+        storage = kept_wide(self.setting.storage or self.setting.compute)
+        chip = chip_of(self.place.hardware, self.setting.compute, self.energies.coefficients.launches())
+        kernel = ExpertExchange(storage, way=one.way)
+        work = kernel.work(one.tokens, one.hidden, one.per_token, one.experts, members)
+        return kernel.predict(work, replace(chip, link=link), self.energies.silicon).item()

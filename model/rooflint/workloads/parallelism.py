@@ -14,14 +14,21 @@ A device's part of a transformer is a transformer with fewer heads, columns, exp
 formulas count its ops and bytes. docs/method-parallelism.md has the rest.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from rooflint.workloads.configuration import Experts, Transformer
 from rooflint.workloads.workload import WorkloadError
 
 Collective = Literal["all_reduce", "all_gather", "reduce_scatter", "all_to_all", "point_to_point"]
+
+Way = Literal["dispatch", "combine"]
+"""Of tokens: to their experts, or back from them."""
 
 
 @dataclass(frozen=True)
@@ -83,15 +90,31 @@ class Parallelism:
 
 
 @dataclass(frozen=True)
+class Routed:
+    """Tokens that an all-to-all takes to their experts or back."""
+
+    way: Way
+    tokens: int
+    """Of each device."""
+    hidden: int
+    per_token: int
+    experts: int
+    """Of all devices."""
+
+
+@dataclass(frozen=True)
 class Exchange:
     """What devices send one another in a pass, each time it runs."""
 
     name: str
     kind: Collective
     elements: int
-    """Of the message: what is added up, what a gathering ends with, what each device of an all-to-all begins with."""
+    """Of the message: what is added up, what a gathering ends with, what each device of an all-to-all begins with: its
+    tokens, once for each device that has experts of them."""
     members: int
     times: int
+    routed: Routed | None = None
+    """Of an all-to-all to or from experts."""
 
     @property
     def title(self) -> str:
@@ -179,9 +202,26 @@ def exchanges(whole: Transformer, layers: Transformer, how: Parallelism, batch: 
         yield Exchange("feed-forward", "all_reduce", width, how.tp, count)
         yield Exchange("head", "all_gather", batch * whole.vocabulary, how.tp, 1)
     if how.groups > 1 and whole.experts and experts:
-        sent = -(-batch * new * whole.experts.per_token // how.tp) * whole.hidden
-        yield Exchange("to experts", "all_to_all", sent, how.ep, experts)
-        yield Exchange("from experts", "all_to_all", sent, how.ep, experts)
+        tokens, per_token = -(-batch * new // how.tp), whole.experts.per_token
+        copies = math.ceil(tokens * devices_of(whole.experts.count, per_token, how.ep).item())
+        ways: tuple[tuple[str, Way], ...] = (("to experts", "dispatch"), ("from experts", "combine"))
+        for name, way in ways:
+            routed = Routed(way, tokens, whole.hidden, per_token, whole.experts.count)
+            yield Exchange(name, "all_to_all", copies * whole.hidden, how.ep, experts, routed)
+
+
+def devices_of(experts: ArrayLike, per_token: ArrayLike, members: ArrayLike) -> NDArray[np.float64]:
+    """Devices that have experts of a token, on the mean where all choices are as likely: members · (1 − none). [1]
+
+    A device has `experts / members` of them; that a token chooses none of these is the product of
+    (experts of others − i) / (experts − i) over its choices.
+    """
+    count, chosen, shared = np.broadcast_arrays(*(np.asarray(one, float) for one in (experts, per_token, members)))
+    none, others = np.ones(count.shape), count - count / shared
+    for choice in range(int(chosen.max())):
+        share = np.maximum(others - choice, 0.0) / np.maximum(count - choice, 1.0)
+        none = np.where(choice < chosen, none * share, none)
+    return np.asarray(shared * (1 - none))
 
 
 def hop(net: Transformer, batch: int, new: int) -> Exchange:

@@ -13,7 +13,7 @@ from rooflint.kernels.dispatch import kernel
 from rooflint.kernels.latent import LatentAttention, LatentDecode
 
 H100, L40S = CHIPS["nvidia/h100-sxm5-80gb"], CHIPS["nvidia/l40s"]
-MODELS = (LatentAttention(), LatentDecode(), LatentDecode(cache_bytes=1.0))
+MODELS = (LatentAttention(), LatentDecode(), LatentDecode(cache_bytes=1.0), LatentDecode(split=False))
 SIZES = st.tuples(st.integers(1, 256), st.sampled_from([1, 2, 16, 64, 128]), st.integers(1, 65536))
 
 
@@ -31,10 +31,11 @@ def test_nothing_is_faster_than_the_roofline(model, chip, sizes):
 
 
 @pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("chip", [H100, L40S])
 @given(SIZES, st.sampled_from([(2, 1, 1), (1, 2, 1), (1, 1, 4)]))
-def test_more_samples_heads_or_tokens_never_take_less(model, sizes, factors):
+def test_more_samples_heads_or_tokens_never_take_less(model, chip, sizes, factors):
     more = [size * factor for size, factor in zip(sizes, factors, strict=True)]
-    assert seconds(model, *more) >= seconds(model, *sizes) * (1 - 1e-12)
+    assert seconds(model, *more, chip=chip) >= seconds(model, *sizes, chip=chip) * (1 - 1e-12)
 
 
 def test_prefill_by_hand():
@@ -78,11 +79,33 @@ def test_a_few_heads_cost_the_instructions_of_sixty_four():
     assert [one.rows.item() for one in parts] == [64, 64, 128]
 
 
+def test_a_whole_cache_on_warps_that_wait_by_hand():
+    # 4096 tokens are 64 steps of 64 latents, each copied to an SM before 64 rows attend to them; 300 blocks of 142 SMs
+    # are three waves
+    one, many = (seconds(LatentDecode(split=False), batch, 64, 4096, chip=L40S) for batch in (1, 300))
+    scores = 64 * 64 * (2 * 544 / (512 * CONSTANTS.prefill.matrix_efficiency) + 1 / 16)
+    copied = 64 * 576 * 2 / CONSTANTS.stream.l2_bytes
+    block = (64 * (scores + copied) + CONSTANTS.decode.block_clocks) / L40S.clock_hz
+    launch = CONSTANTS.latent.launch_clocks / L40S.clock_hz
+    assert one == pytest.approx(block + launch, rel=1e-2)  # but for the bytes of one cache
+    streamed = 300 * (4096 * 576 * 2 + 64 * (2 * 512 + 64) * 2) / (CONSTANTS.stream.dram_efficiency * 864e9)
+    assert many == pytest.approx(np.hypot(3 * block, streamed) + launch, rel=1e-3)
+
+
+def test_splitting_a_cache_never_hurts_and_helps_one_long_sequence():
+    whole, split = (seconds(LatentDecode(split=able), 1, 16, 8192, chip=L40S) for able in (False, True))
+    assert whole > 5 * split
+    assert seconds(LatentDecode(split=False), 1, 16, 8192) == seconds(LatentDecode(), 1, 16, 8192)  # Hopper splits
+    many = [seconds(LatentDecode(split=able), 512, 64, 256, chip=L40S) for able in (False, True)]
+    assert many[1] <= many[0]
+
+
 @pytest.mark.parametrize("model", MODELS)
-def test_terms_add_up(model):
+@pytest.mark.parametrize("chip", [H100, L40S])
+def test_terms_add_up(model, chip):
     work = model.work([1, 128], 128, [16, 32768])
-    assert np.sum(list(model.terms(work, H100, CONSTANTS).values()), axis=0) == pytest.approx(
-        model.predict(work, H100, CONSTANTS)
+    assert np.sum(list(model.terms(work, chip, CONSTANTS).values()), axis=0) == pytest.approx(
+        model.predict(work, chip, CONSTANTS)
     )
 
 
@@ -92,4 +115,4 @@ def test_other_latents_than_those_measured_have_no_errors():
         found = kernel("latent_decode", registry.get("nvidia/b200-sxm"), registry, rank=rank, batch=1, heads=128,
                        tokens=4096)  # fmt: skip
         assert bool(found.errors) is known
-    assert any("no kernel for latents" in caveat for caveat in found.caveats)
+    assert any("TensorRT-LLM does not split caches" in caveat for caveat in found.caveats)

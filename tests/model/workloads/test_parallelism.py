@@ -3,7 +3,7 @@
 import pytest
 
 from rooflint.workloads.networks import network_named
-from rooflint.workloads.parallelism import Parallelism, exchanges, shard, stage
+from rooflint.workloads.parallelism import Parallelism, Routed, devices_of, exchanges, shard, stage
 from rooflint.workloads.transformer import Step, table
 from rooflint.workloads.workload import WorkloadError
 
@@ -75,9 +75,17 @@ def test_tokens_go_to_their_experts_where_groups_have_their_own():
     apart = [one.kind for one in exchanges(DEEPSEEK, shard(DEEPSEEK, spread), spread, 4, 16)]
     assert apart == ["all_to_all", "all_to_all"]
     sent = next(exchanges(DEEPSEEK, shard(DEEPSEEK, spread), spread, 4, 16))
-    assert (sent.elements, sent.members, sent.times) == (64 * 8 * 7168, 8, 58)  # eight experts a token
+    # 64 tokens, each to 8 · (1 − 224 · … · 217 / (256 · … · 249)) = 5.29 of 8 devices, once to each
+    assert (sent.elements, sent.members, sent.times) == (339 * 7168, 8, 58)
+    assert sent.routed == Routed("dispatch", 64, 7168, 8, 256)
     found = exchanges(DEEPSEEK, shard(DEEPSEEK, together), together, 4, 16)
     assert "all_to_all" not in {one.kind for one in found}  # all have all tokens
+
+
+def test_devices_that_have_experts_of_a_token_by_hand():
+    # of 4 experts on 2 devices, 2 chosen: 1 of 3 pairs is on one device, so 2 − 1/3 devices
+    assert devices_of(4, 2, 2) == pytest.approx(5 / 3)
+    assert devices_of([8, 8, 256], [1, 8, 8], [8, 8, 1]).tolist() == [1, 8, 1]  # one choice; all; one device
 
 
 def test_the_largest_stage_has_a_share_of_the_layers_rounded_up():

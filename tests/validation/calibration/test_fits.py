@@ -338,6 +338,11 @@ def made(op, device):
     sizes = 2.0 ** random.integers(0, 14, (300, 2))
     if TOPICS[op].op == "collective":
         sizes = 2.0 ** np.stack([random.integers(8, 31, 300), random.integers(1, 4, 300)], axis=1)
+    elif TOPICS[op].op == "expert_exchange":
+        tokens, hidden, count, sms = (random.integers(*ends, 300) for ends in ((0, 11), (10, 13), (3, 9), (2, 13)))
+        sizes = np.stack(
+            [2.0**tokens, 2.0**hidden, np.full(300, 2.0), 2.0**count, np.full(300, 8.0), 2.0 * sms], axis=1
+        )
     elif TOPICS[op].op == "expert_layer":
         tokens, width, count = (2.0 ** random.integers(*ends, 300) for ends in ((0, 14), (9, 13), (3, 9)))
         sizes = np.stack([tokens, np.full(300, 4096.0), width, count, np.full(300, 2.0), np.ones(300)], axis=1)

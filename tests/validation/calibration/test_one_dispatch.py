@@ -44,6 +44,8 @@ PRODUCTS = [(8192, 8192, 8192), (16, 8192, 8192), (64, 1024, 1024), (65, 1024, 1
 SEQUENCES = [(1, 32, 8, 4096, 128), (8, 16, 16, 64, 64)]
 MESSAGES = [(1024, 2), (2**20, 8), (2**24, 4), (2**24 + 2, 4), (2**30, 8)]
 COLLECTIVES = tuple(topic for topic in TOPICS if TOPICS[topic].op == "collective")
+ROUTED = tuple(topic for topic in TOPICS if TOPICS[topic].op == "expert_exchange")
+TOKENS = [(1, 7168, 8, 256, 8, 20), (512, 4096, 8, 128, 4, 20), (16384, 2048, 2, 8, 8, 24)]
 EXPERTS = tuple(topic for topic in TOPICS if TOPICS[topic].op == "expert_layer")
 LAYERS = [(1, 4096, 14336, 8, 2, 1), (64, 2048, 768, 128, 8, 1), (4096, 7168, 2048, 256, 8, 8)]
 LATENTS = tuple(topic for topic in TOPICS if TOPICS[topic].op.startswith("latent"))
@@ -59,10 +61,20 @@ SIZES = {
     **{topic: [(1, 128, 4096), (128, 16, 1024)] for topic in LATENTS},
     **dict.fromkeys(EXPERTS, LAYERS),
     **dict.fromkeys(COLLECTIVES, MESSAGES),
+    **dict.fromkeys(ROUTED, TOKENS),
 }
 """Rows of each topic. A new topic must be added here."""
 
-NO_TABLE = ("fp8_block", "prefill", "mla_prefill", "mla_decode_fp8", *EXPERTS, *COLLECTIVES)
+NO_TABLE = (
+    "fp8_block",
+    "prefill",
+    "mla_prefill",
+    "mla_decode_fp8",
+    "mla_decode_whole",
+    *EXPERTS,
+    *COLLECTIVES,
+    *ROUTED,
+)
 """What no op table can say: networks have one scale a tensor, no mask and no cache that is appended to.
 
 A layer of experts is several ops, and collectives need a second device.

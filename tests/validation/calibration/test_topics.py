@@ -23,6 +23,10 @@ def drawn(topic, rows=60):
     draw = np.random.default_rng(4)
     if TOPICS[topic].op == "collective":
         return np.column_stack([2.0 ** draw.integers(0, 31, rows), 2.0 ** draw.integers(0, 5, rows)])
+    if TOPICS[topic].op == "expert_exchange":
+        tokens, hidden, experts = (2.0 ** draw.integers(*ends, rows) for ends in ((0, 11), (10, 13), (3, 9)))
+        others = np.column_stack([np.full(rows, 8.0), 2.0 * draw.integers(2, 13, rows)])
+        return np.column_stack([tokens, hidden, np.full(rows, 2.0), experts, others])
     if TOPICS[topic].op == "expert_layer":
         experts, ranks = 2.0 ** draw.integers(3, 9, rows), 2.0 ** draw.integers(0, 3, rows)
         tokens, hidden, width = (2.0 ** draw.integers(*ends, rows) for ends in ((0, 15), (10, 13), (9, 14)))
