@@ -138,7 +138,7 @@ class LatentDecode(Decode):
     def caveats(self) -> tuple[str, ...]:
         """Where a library may be slower than the fastest."""
         whole = (
-            "on Ampere, Ada and RTX PRO TensorRT-LLM does not split caches: one sequence of 8192 tokens takes 9 to 25 "
+            "on Ampere, Ada and RTX PRO TensorRT-LLM does not split caches: one sequence of 8192 tokens takes 9 to 18 "
             "times as long there"
         )
         return (*super().caveats, whole)
