@@ -190,7 +190,7 @@ def test_a_measurement_has_bytes_memory_and_items():
     assert found.bytes_per_s == pytest.approx(1e6 / found.samples.best_s)
     assert found.items_per_s == pytest.approx(2 / found.samples.median_s)
     if not isinstance(found.memory, Unavailable):
-        assert found.memory.peak_bytes > 50e6  # torch alone is larger
+        assert 0 <= found.memory.peak_bytes < 50e6  # torch, which the process holds before, is larger
 
 
 @pytest.mark.parametrize(("precision", "rounded"), [("tf32", True), ("fp32", False)])
