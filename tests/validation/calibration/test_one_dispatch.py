@@ -45,6 +45,7 @@ SEQUENCES = [(1, 32, 8, 4096, 128), (8, 16, 16, 64, 64)]
 MESSAGES = [(1024, 2), (2**20, 8), (2**24, 4), (2**24 + 2, 4), (2**30, 8)]
 COLLECTIVES = tuple(topic for topic in TOPICS if TOPICS[topic].op == "collective")
 ROUTED = tuple(topic for topic in TOPICS if TOPICS[topic].op == "expert_exchange")
+FROM_HOST = ("dispatch_from_host", "combine_from_host")
 TOKENS = [(1, 7168, 8, 256, 8, 20), (512, 4096, 8, 128, 4, 20), (16384, 2048, 2, 8, 8, 24)]
 EXPERTS = tuple(topic for topic in TOPICS if TOPICS[topic].op == "expert_layer")
 LAYERS = [(1, 4096, 14336, 8, 2, 1), (64, 2048, 768, 128, 8, 1), (4096, 7168, 2048, 256, 8, 8)]
@@ -330,8 +331,8 @@ def test_terms_add_up_and_errors_are_known(topic, device):
     for row in SIZES[topic]:
         one = asked(topic, device, row)
         assert np.sum(list(one.terms.values()), axis=0) == pytest.approx(one.seconds, rel=1e-9)
-        assert one.kernel.topic == topic
-        assert family_of(device) in one.errors
+        assert one.kernel.topic == (topic if topic not in FROM_HOST else None)  # scored only: no kernel is asked for so
+        assert topic in FROM_HOST or family_of(device) in one.errors
 
 
 @pytest.mark.slow

@@ -231,7 +231,7 @@ def shipped(shipped_suite):
 
 
 def copied(registry, fact, other):
-    """Every device and architecture read and rewritten, whether it holds the fact or not; None removes it."""
+    """Every device, system and architecture read and rewritten, whether it holds the fact or not; None removes it."""
     twin = Registry(registry.roots)
 
     def rewritten(facts, behind=None):
@@ -242,7 +242,7 @@ def copied(registry, fact, other):
     for name in registry.architecture_files:
         found = registry.architecture(name)
         known(twin, "architecture")[(name,)] = replace(found, facts=rewritten(found.facts))
-    for name in registry.ids():
+    for name in (*registry.ids(), *registry.system_files):
         found = registry.get(name)
         points = {mode: rewritten(overlay) for mode, overlay in found.operating_points.items()}
         behind = registry.architecture(found.architecture).facts if found.architecture else {}
