@@ -218,7 +218,7 @@ def devices_of(experts: ArrayLike, per_token: ArrayLike, members: ArrayLike) -> 
     """
     count, chosen, shared = np.broadcast_arrays(*(np.asarray(one, float) for one in (experts, per_token, members)))
     none, others = np.ones(count.shape), count - count / shared
-    for choice in range(int(chosen.max())):
+    for choice in range(int(chosen.max(initial=0))):
         share = np.maximum(others - choice, 0.0) / np.maximum(count - choice, 1.0)
         none = np.where(choice < chosen, none * share, none)
     return np.asarray(shared * (1 - none))

@@ -86,6 +86,7 @@ def test_devices_that_have_experts_of_a_token_by_hand():
     # of 4 experts on 2 devices, 2 chosen: 1 of 3 pairs is on one device, so 2 − 1/3 devices
     assert devices_of(4, 2, 2) == pytest.approx(5 / 3)
     assert devices_of([8, 8, 256], [1, 8, 8], [8, 8, 1]).tolist() == [1, 8, 1]  # one choice; all; one device
+    assert devices_of([], [], []).tolist() == []  # no row left is no error
 
 
 def test_the_largest_stage_has_a_share_of_the_layers_rounded_up():

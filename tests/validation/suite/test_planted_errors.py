@@ -179,10 +179,11 @@ def test_h100s_tensor_cores_at_the_boost_clock_are_red_wherever_that_clock_count
     }
     orders = claims(H100, "clocks-base-le-tensor_core-lt-boost", "clocks-tensor_core-lt-cuda_core-le-boost")
     # times that others measured of products on an H100 are no longer those of the model either
-    timed = {
-        node for node in message if node.startswith("golden/silicon/published.yaml::prediction-published-vidur-h100")
-    }
-    assert timed
+    published = "golden/silicon/published.yaml::prediction-published-vidur-h100"
+    # of other kernels, where the extra `silicon` is installed
+    measured = re.compile(r"golden/silicon/\w+\.yaml::prediction-\w+-hopper-")
+    timed = {node for node in message if node.startswith(published) or measured.match(node)}
+    assert any(node.startswith(published) for node in timed)
     per_watt = {node for node in message if node.startswith(PER_WATT)}
     assert per_watt and all("h100-sxm5-80gb" in node for node in per_watt)
     clock = claims(H100, "clock-tensor_core-by-wiki")

@@ -105,11 +105,11 @@ class _Hour:
 
     @property
     def stopped(self) -> str:
-        """Why it ended early, and what to do; empty where it did not."""
+        """Why the run ended early, and what to do; empty where it ran to its end."""
         return first_hour.lost(self.results, self.journal) if self.results else ""
 
     def tell_stopped(self) -> None:
-        """How many figures are left out because it ended."""
+        """Say how many figures are left out, and why, if the run ended early."""
         why = self.results.stopped if self.results else ""
         if self.results and why:
             count = sum(one == why for one in self.results.left_out.values())
