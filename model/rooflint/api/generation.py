@@ -125,8 +125,7 @@ def generate(
     A device that lacks a precision stays, with the reason. Raises RooflintError for unknown names and too many tokens.
     """
     settings = tuple(setting(name, storage, fuse, launch, fidelity, cached) for name in _each(precision))
-    batches = sorted(_each(batch))
-    if not settings or not batches:
+    if not settings or not (batches := sorted(_each(batch))):
         raise RooflintError("want at least one precision and one batch, found none")
     known, energies = context(specs)
     net = load.configured_network(str(source), known.roots) or _language_model(str(source), known)
@@ -134,9 +133,8 @@ def generate(
     runs = tuple(Run(net, size, tokens, generate) for size in batches)
     wanted = comparison.requirements(require, generation.RUN_CRITERIA, generation.RUN_EXAMPLE)
     hows = [Parallelism(size, pp, ep) for size in sorted(_each(tp))]
-    places = [
-        one for how in hows for one in places_of(known, on, at, how, shared=any(each.devices > 1 for each in hows))
-    ]
+    shared = any(how.devices > 1 for how in hows)
+    places = [one for how in hows for one in places_of(known, on, at, how, shared=shared)]
     found = generation.sweep(places, runs, energies, settings, CostTables.of(known), site, memory_share)
     return Generations(runs, settings, found, wanted)
 
@@ -183,7 +181,7 @@ def places_of(
         if isinstance(word, str) and word in systems:
             if not shared:
                 count, one = systems[word].count, systems[word].device.id
-                raise RooflintError(f"'{word}' is {count} devices; want --tp, --pp or --ep beside it, or {one}")
+                raise RooflintError(f"'{word}' is {count} devices; add --tp, --pp or --ep, or name {one}")
             yield parallel.place(systems[word].device, how, among, systems[word])
         else:
             yield from (parallel.place(one, how, among) for one in all_hardware(among, [word], at))

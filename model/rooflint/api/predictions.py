@@ -266,7 +266,7 @@ def setting(
         raise RooflintError(f"unknown fidelity '{fidelity}' (known: {', '.join(FIDELITIES)})")
     compute, kept = named(precision), precision_named(storage).name if storage else None
     if kept and compute in POLICIES:
-        raise RooflintError(f"--storage {kept}: want it without the policy {compute}, which says what is stored")
+        raise RooflintError(f"--storage {kept} cannot be used with the policy {compute}, which says what is stored")
     return Setting(compute, kept, fuse, launch, fidelity, cached)
 
 

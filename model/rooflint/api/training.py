@@ -74,8 +74,7 @@ def train(
         on: the device, or its name; of several devices a system, or a device of one system.
         length: tokens of each sequence; 2048 by default, or fewer where the context is shorter.
         precision: of the arithmetic, the weights and the gradients.
-        batch: sequences of the step, of all devices; if None, one for each copy of the network, and in a pipeline one
-            for each stage of a copy.
+        batch: sequences of the step, of all devices; if None, one for each copy and, in a pipeline, each stage.
         recompute: what the backward pass computes again: `none`, `selective` (attention) or `full`.
         tp: devices that share each product.
         pp: stages of a pipeline, each with some of the layers; they may be in several systems.
@@ -83,27 +82,25 @@ def train(
         dp: copies of the network, each with sequences of its own; they may be in several systems.
         virtual_stages: parts of the layers that each stage has, which take turns.
         sp: whether devices of a `tp` divide tokens where they do not divide products.
-        zero: what the copies share, as a stage of ZeRO: nothing (0), states of Adam (1), gradients (2), weights (3).
-        micro_batch: sequences that a device computes at once, adding up gradients; if None, one in a pipeline, else
-            all of its own.
+        zero: stage of ZeRO; copies share nothing (0), states of Adam (1), gradients (2) or weights (3), too.
+        micro_batch: sequences that a device computes at once; if None, one in a pipeline, else all of its own.
         tower: whether the encoder of a network that sees images is `frozen` or `trained`.
         lora: rank of adapters of the products of attention, which are trained alone; all is trained if 0.
         storage: precision of what is moved and kept; that of the arithmetic if None.
-        launch: how kernels are launched, as for `predict`.
+        launch: as for `predict`.
         fidelity: `roofline`; no kernel of a backward pass was calibrated.
-        fuse: run element-wise ops in the kernels of their producers; only False, as the backward pass needs them.
-        at: operating point, such as `30w`.
+        fuse: only False, as the backward pass needs what element-wise ops read.
+        at: as for `predict`.
         specs: folders of specs, in front of the packaged ones.
 
-    Raises RooflintError for unknown names, and for more tokens than the network has a context for.
+    Raises RooflintError for unknown names, and for more tokens than the context of the network.
     """
-    chosen = setting(precision, storage, fuse, launch, fidelity, cached=False)
-    known, energies = context(specs)
+    chosen, (known, energies) = setting(precision, storage, fuse, launch, fidelity, cached=False), context(specs)
     net = load.configured_network(str(source), known.roots) or network_named(str(source), known.roots)
-    tokens = min(PROMPT, net.writer.context) if length is None else length
+    length = min(PROMPT, net.writer.context) if length is None else length
     how = Parallelism(tp, pp, ep, dp, virtual_stages, sp)
-    sequences = how.copies * how.pp if batch is None else batch
-    run = training_run.Run(net, sequences, tokens, recompute, how, zero, micro_batch or 0, tower, lora)
+    batch = how.copies * how.pp if batch is None else batch
+    run = training_run.Run(net, batch, length, recompute, how, zero, micro_batch or 0, tower, lora)
     return TrainingStep(training.train(_place(known, on, at, how), run, energies, chosen), chosen)
 
 
@@ -111,9 +108,7 @@ def _place(known: Registry, on: "str | Hardware", at: str, how: Parallelism) -> 
     """Raises RooflintError for several devices where one is to be named."""
     if how.devices == 1:
         if isinstance(on, str) and (system := system_named(known, on)):
-            raise RooflintError(
-                f"'{on}' is {system.count} devices; want --tp, --pp or --dp beside it, or {system.device.id}"
-            )
+            raise RooflintError(f"'{on}' is {system.count} devices; add --tp, --pp or --dp, or name {system.device.id}")
         return Place(on if isinstance(on, Hardware) else select_device(known, on, at))
     first, *others = places_of(known, [on], at, how, shared=True)
     if others:

@@ -3,7 +3,7 @@
 What only one of them needs is imported when it runs.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -22,15 +22,18 @@ from rooflint.cli import options
 from rooflint.cli.options import DeviceName, Specs, batch_of, batches_of, shapes_of
 from rooflint.hardware.device import Hardware
 from rooflint.hardware.names import select_device, select_devices
-from rooflint.output.answer import write
+from rooflint.output.answer import Answer, write
 from rooflint.output.deliver import deliver
 from rooflint.output.sections import Table
+from rooflint.prediction import cost
 from rooflint.prediction.comparison import WINS, Comparison, Contender, contend, requirements
 from rooflint.prediction.sweep import BATCHES, sweep
 from rooflint.workloads.networks import find_network
+from rooflint.workloads.workload import Workload
 
 app = typer.Typer(add_completion=False)
 
+NOT_TRAINING = ("shape", "past", "generate", "fuse", "require", "phase")
 
 AlsoDevice = Annotated[str, typer.Option("--hardware", "-d", help="The same as DEVICE, as other commands have it.")]
 Region = Annotated[str, typer.Option(help="Place of the grid, for its carbon: a country, gcp/us-central1, world.")]
@@ -38,6 +41,7 @@ Region = Annotated[str, typer.Option(help="Place of the grid, for its carbon: a 
 
 @app.command("analyze")
 def analyze_command(
+    context: typer.Context,
     network: options.Network,
     device: options.OneDevice = "",
     hardware: AlsoDevice = "",
@@ -65,61 +69,43 @@ def analyze_command(
     pp: options.Pipeline = 1,
     ep: options.Expert = 1,
     train: options.Train = False,
-    recompute: options.Recompute = "",
+    recompute: options.Recompute = "selective",
     dp: options.Data = 1,
     virtual_stages: options.VirtualStages = 1,
     sp: options.DivideTokens = False,
     zero: options.Zero = 0,
     micro_batch: options.MicroBatch = None,
-    tower: options.Tower = "",
+    tower: options.Tower = "frozen",
     lora: options.Lora = 0,
     form: options.Format = "",
     output: options.Output = None,
     specs: Specs = None,
 ) -> None:
     """Show time, units, energy, memory, cost and carbon of a network on a device, down to each kernel."""
-    device, several = _one_of(device, hardware), {"tp": tp > 1, "pp": pp > 1, "ep": ep > 1}
+    device, spread = _one_of(device, hardware), {"tp": tp, "pp": pp, "ep": ep}
     shared: dict[str, Any] = {"precision": precision, "storage": storage, "launch": launch, "fidelity": fidelity}
     shared |= {"at": at, "specs": specs}
-    only_train = {"recompute": recompute, "dp": dp > 1, "zero": zero, "micro-batch": micro_batch, "tower": tower}
-    only_train |= {"virtual-stages": virtual_stages > 1, "sp": sp, "lora": lora}
-    if train or any(only_train.values()):
-        others = {"input": shape, "past": past, "generate": generate, "fuse": fuse, "require": require, "phase": phase}
-        _refuse_beside_train(others, only_train if not train else {})
-        shared |= {
-            "recompute": recompute or "selective",
-            "tp": tp,
-            "pp": pp,
-            "ep": ep,
-            "dp": dp,
-            "virtual_stages": virtual_stages,
-            "sp": sp,
-            "zero": zero,
-            "micro_batch": micro_batch,
-            "tower": tower or "frozen",
-            "lora": lora,
-        }
-        step = rooflint.train(network, device, length=prompt, batch=batch, **shared)
-        deliver(step.answer(), form, output)
-        return
-    from rooflint.prediction.cost import CostTables, Place, cost_of  # noqa: PLC0415
-
-    place, shared = Place(region, electricity, pue, years, load), {**shared, "fuse": fuse, "cached": cached}
-    if tokens := _tokens(generate, several, phase):
-        others = {"input": shape, "past": past, "load": load != 1, "region": region != "world"}
-        _refuse_beside_generate(others, generate)
-        written = rooflint.generate(
-            network, [device], prompt=prompt, generate=tokens, batch=batch or 1, require=require,
-            memory_share=memory_share, site=place, tp=tp, pp=pp, ep=ep, **shared,
-        )  # fmt: skip
-        deliver(written.answer(kernels=True, phase=phase), form, output)
-        return
+    step: dict[str, Any] = {"dp": dp, "sp": sp, "zero": zero, "virtual_stages": virtual_stages, "lora": lora}
+    step |= {"recompute": recompute, "micro_batch": micro_batch, "tower": tower, **spread}
+    if _is_training(context, train, step.keys() - spread):
+        answer = rooflint.train(network, device, length=prompt, batch=batch, **step, **shared).answer()
+        return deliver(answer, form, output)
+    place, shared = cost.Place(region, electricity, pue, years, load), {**shared, "fuse": fuse, "cached": cached}
+    if tokens := _tokens(generate, spread.values(), phase):
+        _refuse_beside({"input": shape, "past": past, "load": load != 1, "region": region != "world"}, generate)
+        shared |= {"generate": tokens, "require": require, "memory_share": memory_share, **spread}
+        written = rooflint.generate(network, [device], prompt=prompt, batch=batch or 1, site=place, **shared)
+        return deliver(written.answer(kernels=True, phase=phase), form, output)
     _want_generate({"require": require, "memory-share": memory_share != 1})
     work = api.network(network, shape=shapes_of(shape), prompt=prompt, past=past, specs=specs)
     together = batch_of(batch, shapes_of(shape), work.batch)
-    found = api.predict(work, device, batch=together, **shared)
-    single = None if work.fixed_batch and together > 1 else api.predict(work, device, batch=1, **shared)
-    deliver(found.answer(single, cost_of(found, CostTables.of(registry(specs)), place)), form, output)
+    return deliver(_prediction(work, device, together, place, shared), form, output)
+
+
+def _prediction(work: Workload, device: str, batch: int, place: cost.Place, shared: Mapping[str, Any]) -> Answer:
+    found = api.predict(work, device, batch=batch, **shared)
+    single = None if work.fixed_batch and batch > 1 else api.predict(work, device, batch=1, **shared)
+    return found.answer(single, cost.cost_of(found, cost.CostTables.of(registry(shared["specs"])), place))
 
 
 def _one_of(argument: str, option: str) -> str:
@@ -136,9 +122,9 @@ TOKENS = 256
 """Tokens to write where decode is asked for, and not how many."""
 
 
-def _tokens(generate: int | None, several: Mapping[str, bool], phase: str = "") -> int | None:
+def _tokens(generate: int | None, devices: Iterable[int], phase: str = "") -> int | None:
     """Tokens to write: those that are asked for, or the first one where a prompt is read alone by several devices."""
-    if generate or not (phase or any(several.values())):
+    if generate or not (phase or max(devices) > 1):
         return generate
     return 1 if phase in ("", "prefill") else TOKENS
 
@@ -200,9 +186,9 @@ def compare_command(
 ) -> None:
     """Compare devices on a network: energy, latency, memory, units; which wins, by what factor, and why."""
     _check(level, metric, sort)
-    if tokens := _tokens(generate, {"tp": tp > 1, "pp": pp > 1, "ep": ep > 1}):
+    if tokens := _tokens(generate, (tp, pp, ep)):
         one_phase = {"input": shape, "past": past, "level": level != Level.summary, "sort": sort, "top": top}
-        _refuse_beside_generate(one_phase | {"baseline": baseline, "explain": explain}, generate)
+        _refuse_beside(one_phase | {"baseline": baseline, "explain": explain}, generate)
         written = rooflint.generate(
             network, hardware, prompt=prompt, generate=tokens, precision=precision, batch=batch or 1,
             storage=storage, fuse=fuse, launch=launch, fidelity=fidelity, cached=cached, at=at, require=require,
@@ -245,27 +231,33 @@ def _question(
     )
 
 
-def _refuse_beside_train(given: Mapping[str, object], alone: Mapping[str, object]) -> None:
-    """Raises RooflintError for options of other questions, and for those of training without --train."""
-    for option, value in alone.items():
-        if value:
-            raise RooflintError(f"--{option}: want --train beside it")
-    for option, value in given.items():
-        if value:
-            raise RooflintError(f"--{option}: want it without --train, whose answer is one step")
+def _typed(context: typer.Context, names: Iterable[str]) -> list[str]:
+    """Those of the options that the command line has."""
+    sources = {name: context.get_parameter_source(name) for name in names}
+    return [f"--{name.replace('_', '-')}" for name, source in sources.items() if source and source.name != "DEFAULT"]
 
 
-def _refuse_beside_generate(given: Mapping[str, object], generate: int | None) -> None:
+def _is_training(context: typer.Context, train: bool, step: Iterable[str]) -> bool:
+    """Raises RooflintError for options of training without --train, and for others with it."""
+    if not train and (given := _typed(context, step)):
+        raise RooflintError(f"{given[0]} needs --train")
+    if train and (given := _typed(context, NOT_TRAINING)):
+        name = "--input" if given[0] == "--shape" else given[0]
+        raise RooflintError(f"{name} cannot be used with --train, whose answer is one step")
+    return train
+
+
+def _refuse_beside(given: Mapping[str, object], generate: int | None) -> None:
     other = "--generate, whose answer has both phases" if generate else "--tp, --pp and --ep, which read a prompt"
     for option, value in given.items():
         if value:
-            raise RooflintError(f"--{option}: want it without {other}")
+            raise RooflintError(f"--{option} cannot be used with {other}")
 
 
 def _want_generate(given: Mapping[str, object]) -> None:
     for option, value in given.items():
         if value:
-            raise RooflintError(f"--{option}: want --generate beside it, such as --generate 256; found none")
+            raise RooflintError(f"--{option} needs --generate, such as --generate 256")
 
 
 def _check(level: Level, metric: str, sort: str) -> None:
@@ -392,8 +384,8 @@ def sweep_command(
 
     names = [name.strip() for name in precision.split(",") if name.strip()]
     sizes_of_batch = batches_of(batches, "--batches")
-    if tokens := _tokens(generate, {"tp": tp != "1", "pp": pp > 1, "ep": ep > 1}):
-        _refuse_beside_generate({"input": shape, "past": past}, generate)
+    if tokens := _tokens(generate, (2 if tp != "1" else 1, pp, ep)):
+        _refuse_beside({"input": shape, "past": past}, generate)
         written = rooflint.generate(
             network, hardware, prompt=prompt, generate=tokens, precision=names, batch=sizes_of_batch, storage=storage,
             fuse=fuse, launch=launch, fidelity=fidelity, cached=cached, at=at, require=require,

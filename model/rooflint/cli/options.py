@@ -80,13 +80,14 @@ Train = Annotated[
     bool, typer.Option("--train", help="One training step with Adam: time, memory, MFU; --prompt is its sequence.")
 ]
 Recompute = Annotated[
-    str, typer.Option("--recompute", help="Beside --train, what runs again: none, selective (attention), full.")
+    str,
+    typer.Option("--recompute", help="With --train: activations computed again: none, selective (attention) or full."),
 ]
 Tensor = Annotated[int, typer.Option("--tp", help="Devices of a system that share each product.", min=1)]
 Pipeline = Annotated[int, typer.Option("--pp", help="Stages, each with some of the layers.", min=1)]
 Expert = Annotated[int, typer.Option("--ep", help="Devices that share the experts, a multiple of --tp.", min=1)]
 Data = Annotated[
-    int, typer.Option("--dp", help="Beside --train, copies of the network, each with its own part of the batch.", min=1)
+    int, typer.Option("--dp", help="With --train: copies of the network, each with its own part of the batch.", min=1)
 ]
 VirtualStages = Annotated[
     int,
@@ -103,16 +104,17 @@ DivideTokens = Annotated[
     ),
 ]
 Zero = Annotated[
-    int, typer.Option("--zero", help="With --dp, what copies share: states of Adam (1), gradients (2), weights (3).")
+    int,
+    typer.Option("--zero", help="With --dp: ZeRO stage: share states of Adam (1), gradients (2), weights (3)."),
 ]
 MicroBatch = Annotated[
-    int | None, typer.Option("--micro-batch", help="Beside --train, sequences that a device computes at once.", min=1)
+    int | None, typer.Option("--micro-batch", help="With --train: sequences that a device computes at once.", min=1)
 ]
 Tower = Annotated[
-    str, typer.Option("--tower", help="Beside --train, of a network that sees images: frozen (by default) or trained.")
+    str, typer.Option("--tower", help="With --train: the image encoder of a multimodal network, frozen or trained.")
 ]
 Lora = Annotated[
-    int, typer.Option("--lora", help="Beside --train, rank of adapters of attention, which are trained alone.", min=0)
+    int, typer.Option("--lora", help="With --train: rank of LoRA adapters of attention; only these are trained.", min=0)
 ]
 Tensors = Annotated[str, typer.Option("--tp", help="Devices of a system that share each product, with commas.")]
 MemoryShare = Annotated[

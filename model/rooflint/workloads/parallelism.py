@@ -56,7 +56,7 @@ class Parallelism:
         if self.virtual < 1 or (self.virtual > 1 and self.pp == 1):
             raise WorkloadError(f"--virtual-stages: want 1, or more beside --pp of 2 or more; found {self.virtual}")
         if self.sequence and self.tp == 1:
-            raise WorkloadError("--sp: want --tp of 2 or more beside it")
+            raise WorkloadError("--sp needs --tp 2 or more")
         if self.ep > 1 and self.ep % self.tp:
             raise WorkloadError(f"--ep: want a multiple of --tp, {self.tp}, found {self.ep}")
 

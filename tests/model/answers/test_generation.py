@@ -29,7 +29,7 @@ def test_every_option_of_a_generation_is_obeyed_or_refused():
     cached, uncached = (json.loads(run(*ASKED, "-f", "json", *more)) for more in ((), ("--uncached",)))
     assert (cached["cached"], uncached["cached"]) == (True, False)
     for more, name in ((("--level", "detailed"), "level"), (("--past", "3"), "past"), (("--input", "8,3"), "input")):
-        with pytest.raises(RooflintError, match=f"--{name}: want it without --generate"):
+        with pytest.raises(RooflintError, match=f"--{name} cannot be used with --generate"):
             run(*ASKED, *more)
 
 
@@ -107,7 +107,7 @@ def test_text_fits_eighty_columns():
 def test_options_of_one_pass_are_refused_beside_generate(option):
     result = CliRunner().invoke(app, [*ASKED, *option])
     assert isinstance(result.exception, RooflintError)
-    assert str(result.exception).startswith(f"{option[0]}: want it without --generate")
+    assert str(result.exception).startswith(f"{option[0]} cannot be used with --generate")
 
 
 def test_the_api_prints_what_the_command_prints():
@@ -191,9 +191,7 @@ def test_bytes_on_the_wire_of_a_ring_are_told():
 
 
 def test_a_system_wants_to_be_told_how_it_shares():
-    with pytest.raises(
-        RooflintError, match=r"^'hgx-h100' is 8 devices; want --tp, --pp or --ep beside it, or nvidia/h1"
-    ):
+    with pytest.raises(RooflintError, match=r"^'hgx-h100' is 8 devices; add --tp, --pp or --ep, or name nvidia/h1"):
         rl.generate("llama-3.1-8b", "hgx-h100", generate=8)
     one, two = rl.generate("llama-3.1-8b", "hgx-h100", generate=8, tp=[1, 2]).columns["total_s"]
     assert one == rl.generate("llama-3.1-8b", "h100-sxm5", generate=8).columns["total_s"][0]
@@ -208,7 +206,10 @@ def test_a_system_wants_to_be_told_how_it_shares():
             "--tp: want at most the 8 devices of nvidia/hgx-h100, found 16",
         ),
         (("-d", "t4", "--tp", "2", "--generate", "8"), "nvidia/t4: tp 2: want a system of such devices, found none"),
-        (("-d", "h100-sxm5", "--tp", "2", "--past", "9"), "--past: want it without --tp, --pp and --ep, which read a"),
+        (
+            ("-d", "h100-sxm5", "--tp", "2", "--past", "9"),
+            "--past cannot be used with --tp, --pp and --ep, which read a",
+        ),
         (("-d", "h100-sxm5", "--tp", "8", "--ep", "4", "--generate", "8"), "--ep: want a multiple of --tp, 8, found 4"),
     ],
 )
@@ -305,5 +306,5 @@ def test_a_share_of_the_memory_is_kept_free():
     )
     assert part["capacity_bytes"] == pytest.approx(0.9 * whole["capacity_bytes"], rel=1e-12)
     assert part["largest_batch"] < whole["largest_batch"]
-    with pytest.raises(RooflintError, match="--memory-share: want --generate beside it"):
+    with pytest.raises(RooflintError, match="--memory-share needs --generate"):
         run("compare", "llama-3.1-8b", "-d", "l4", "--memory-share", "0.9")

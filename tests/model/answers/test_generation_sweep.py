@@ -121,7 +121,7 @@ def test_first_tokens_alone_have_no_pareto_line():
 
 
 def test_options_of_one_pass_are_refused():
-    with pytest.raises(RooflintError, match="--past: want it without --generate"):
+    with pytest.raises(RooflintError, match="--past cannot be used with --generate"):
         run(*ASKED, "--past", "3")
     with pytest.raises(RooflintError, match="'latency<1s': want first-token, per-token, throughput, user, energy, mem"):
         run(*ASKED, "--require", "latency<1s")

@@ -60,7 +60,7 @@ def test_json_has_a_schema_and_obeys_the_options():
     ],
 )
 def test_options_of_other_questions_are_refused_beside_train(more, name):
-    with pytest.raises(RooflintError, match=f"--{name}: want it without --train"):
+    with pytest.raises(RooflintError, match=f"--{name} cannot be used with --train"):
         run(*ASKED, *more)
 
 
@@ -70,7 +70,7 @@ def test_options_of_other_questions_are_refused_beside_train(more, name):
 )
 def test_what_belongs_to_training_is_asked_for_beside_train_only(more):
     option, value = more.split()
-    with pytest.raises(RooflintError, match=f"{option}: want --train beside it"):
+    with pytest.raises(RooflintError, match=f"{option} needs --train"):
         run("analyze", "llama-3.1-8b", "h200-sxm", option, value)
 
 
@@ -114,7 +114,7 @@ def test_one_system_trains():
     with pytest.raises(RooflintError, match="want a system of such devices, found none"):
         rl.train("llama-3.1-8b", "t4", tp=2)
     with pytest.raises(
-        RooflintError, match="'hgx-h100' is 8 devices; want --tp, --pp or --dp beside it, or nvidia/h100-sxm5"
+        RooflintError, match="'hgx-h100' is 8 devices; add --tp, --pp or --dp, or name nvidia/h100-sxm5"
     ):
         rl.train("llama-3.1-8b", "hgx-h100")
     with pytest.raises(
@@ -154,7 +154,7 @@ def test_a_network_that_sees_trains_with_its_tower_frozen_or_not():
 
 
 def test_tokens_are_divided_beside_train_only():
-    with pytest.raises(RooflintError, match="--sp: want --train beside it"):
+    with pytest.raises(RooflintError, match="--sp needs --train"):
         run("analyze", "llama-3.1-8b", "h200-sxm", "--sp")
 
 

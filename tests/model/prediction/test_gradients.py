@@ -445,7 +445,7 @@ def test_one_device_is_the_step_without_others():
             {"pp": 3, "virtual": 2},
             "--virtual-stages: the number of micro-batches must be a multiple of --pp, 3; found 8",
         ),
-        ({"sequence": True}, "--sp: want --tp of 2 or more beside it"),
+        ({"sequence": True}, "--sp needs --tp 2 or more"),
         ({"ep": 8}, "has no experts; want no --ep"),
         ({"network": MIXTRAL, "ep": 8, "batch": 4}, "batch: want a multiple of the 8 groups of --ep and --dp, found 4"),
         ({"pp": 3, "dp": 3, "batch": 9}, "--tp, --dp: want a --tp that divides the 8 devices"),

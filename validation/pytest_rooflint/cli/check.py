@@ -94,18 +94,14 @@ def check(
             raise typer.Exit(_watch(golden, specs))
     whole = _changed(golden, specs) if changed else ""
     home = project_root()
-    if evidence is None:
-        evidence = home / EVIDENCE
-        with suppress(OSError):  # the run says what cannot be written
-            hide(evidence.parent)
+    evidence = evidence or _own_evidence(home)
     folders = [f"golden={folder}" for folder in golden or ()] + [f"specs={folder}" for folder in specs or ()]
     is_brief = not any(one.startswith(("-v", "--verbose")) for one in context.args)
     arguments = _arguments(is_brief=is_brief, is_compared=bool(against))
     arguments += [f"--rooflint-evidence={evidence}", f"--rooflint-store={home / FOLDER}"]
     arguments += [f"--rooflint-propose={evidence.parent / 'proposal.patch'}"] if propose else []
     arguments += [*(f"--rooflint-{folder}" for folder in folders), *context.args]
-    if against:
-        _refuse_unknown(against)
+    _refuse_unknown(against)
     _clear(evidence)
     status = _run("pytest", *arguments)
     if mutate:
@@ -120,11 +116,16 @@ def check(
         compared = _run("rooflint", "measure", "baseline", str(benchmark_json), f"--evidence={evidence}")
         status = status or (compared if compared > 1 else 0)  # slower is shown, and is no verdict on the specs
     if (report or sarif or code_quality) and evidence.is_file():
-        rendered = _rendered(evidence, {"--sarif": sarif, "--code-quality": code_quality})
-        status = status or rendered
+        status = _rendered(evidence, {"--sarif": sarif, "--code-quality": code_quality}) or status
     elif report and not status:
         typer.echo("no report: it is about claims, and no golden folder is configured")
     _end(status, whole)
+
+
+def _own_evidence(home: Path) -> Path:
+    with suppress(OSError):  # the run says what cannot be written
+        hide((home / EVIDENCE).parent)
+    return home / EVIDENCE
 
 
 def _arguments(*, is_brief: bool, is_compared: bool) -> list[str]:
@@ -153,7 +154,8 @@ def _refuse_beside(option: str, options: Mapping[str, object], arguments: list[s
 def _refuse_unknown(revision: str) -> None:
     """Refuse what cannot be compared with before the suite runs. Raises RooflintError."""
     try:
-        git.revision(Path.cwd(), revision)
+        if revision:
+            git.revision(Path.cwd(), revision)
     except git.RevisionError as error:
         raise RooflintError(f"--against: {error}") from error
 

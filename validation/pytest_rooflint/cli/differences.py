@@ -98,13 +98,7 @@ def diff(
     text = as_json(whole) if form == Form.JSON else (moved.as_md if form == Form.MD else moved.as_text)(found, most)
     if is_red:  # why, before all that moved
         typer.echo("\n".join([*said[:-1], ""]), err=form != Form.TEXT)
-    if output:
-        try:
-            write_atomically(output, text)
-        except OSError as error:
-            raise RooflintError(f"{output}: cannot be written: {error.strerror}") from error
-    else:
-        typer.echo(text, nl=False)
+    _print(text, output)
     _say(watching, err=form != Form.TEXT)
     far = fail_over is not None and _moved_over(found, fail_over)
     if far:
@@ -115,6 +109,17 @@ def diff(
         _annotate(run, err=form != Form.TEXT)
     if far or (counted and counted.unstated):
         raise typer.Exit(1)
+
+
+def _print(text: str, output: Path | None) -> None:
+    """To the file, or to the terminal. Raises RooflintError."""
+    if not output:
+        typer.echo(text, nl=False)
+        return
+    try:
+        write_atomically(output, text)
+    except OSError as error:
+        raise RooflintError(f"{output}: cannot be written: {error.strerror}") from error
 
 
 def _say(watching: Sequence[Watched], *, err: bool) -> None:

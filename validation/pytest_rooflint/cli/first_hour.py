@@ -43,12 +43,8 @@ def first_hour_command(
         bool, typer.Option("--finish", help="Measure nothing more; write a recording from the journal.")
     ] = False,
     golden: Annotated[Path | None, typer.Option(help="Golden folder, instead of the project's own.")] = None,
-    hardware: Annotated[
-        str, typer.Option("--hardware", help="Exact id of the device, if its name does not tell.")
-    ] = "",
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="File for the account, such as hour.html.")
-    ] = None,
+    hardware: Annotated[str, typer.Option(help="Exact id of the device, if its name does not tell.")] = "",
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="File for the account: hour.html.")] = None,
     specs: Specs = None,
 ) -> None:
     """Check an unknown GPU, measure it for an hour at most, and say which claims hold; a cut run is resumed.
