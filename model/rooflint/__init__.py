@@ -57,17 +57,20 @@ def __dir__() -> list[str]:
 
 
 def _from_harness(name: str) -> Any:
-    from importlib.metadata import entry_points  # noqa: PLC0415  # slow to import
-
-    for entry in entry_points(group="rooflint.api", name=name):
+    for entry in _metadata().entry_points(group="rooflint.api", name=name):
         return entry.load()
     raise AttributeError(f"rooflint.{name} belongs to the test harness, which is not installed")
 
 
 def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415  # slow to import
-
+    metadata = _metadata()
     try:
-        return version("rooflint")
-    except PackageNotFoundError:  # a source tree that was never installed
+        return str(metadata.version("rooflint"))
+    except metadata.PackageNotFoundError:  # a source tree that was never installed
         return "0+unknown"
+
+
+def _metadata() -> Any:
+    import importlib.metadata  # noqa: PLC0415  # slow to import
+
+    return importlib.metadata

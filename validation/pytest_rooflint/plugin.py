@@ -52,55 +52,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the run where golden folders are configured."""
-    golden = _folders(config, "rooflint_golden")
-    only = config.getoption("--rooflint-only")
-    if not golden:
-        if specs := _folders(config, "rooflint_specs"):
-            _specs_alone(config, specs, only=only)
-        elif only:
-            from rooflint.base.project import NO_GOLDEN  # noqa: PLC0415  # the inactive plugin must import next to nothing
+    """Register the run where golden or specs folders are configured, or asked for."""
+    golden, specs = _folders(config, "rooflint_golden"), _folders(config, "rooflint_specs")
+    if golden or specs or config.getoption("--rooflint-only"):
+        from pytest_rooflint.session import start  # noqa: PLC0415  # the inactive plugin must import next to nothing
 
-            raise pytest.UsageError(NO_GOLDEN)
-        return
-    from rooflint.base.project import golden_folders  # noqa: PLC0415  # the inactive plugin must import next to nothing
-
-    given, named = config.getoption("--rooflint-golden"), _real(config, config.getini("rooflint_golden"))
-    roots, part = golden_folders(golden if given else [], named)
-    if only and config.args_source is not pytest.Config.ArgsSource.ARGS:
-        config.args = [str(folder) for folder in part or roots]
-    _check_patch(config.getoption("--rooflint-propose"))
-    _check_evidence(config)
-    from pytest_rooflint.session.run import Run  # noqa: PLC0415
-
-    config.pluginmanager.register(Run(config, roots, part, _folders(config, "rooflint_specs")), "rooflint-run")
-
-
-def _specs_alone(config: pytest.Config, specs: list[Path], *, only: bool) -> None:
-    """Register what checks specs without golden files."""
-    from pytest_rooflint.session.alone import NAME, SpecsAlone  # noqa: PLC0415  # as above
-
-    if only and config.args_source is not pytest.Config.ArgsSource.ARGS:
-        config.args = [str(folder) for folder in specs]
-    config.pluginmanager.register(SpecsAlone(specs), NAME)
-
-
-def _check_patch(name: str | None) -> None:
-    """Refuse a folder after the bare option, which pytest takes for the option's file."""
-    if name and not name.endswith((".patch", ".diff")):
-        raise pytest.UsageError(
-            f"--rooflint-propose: want a file that ends in .patch, found '{name}'; write --rooflint-propose=FILE.patch"
-        )
-
-
-def _check_evidence(config: pytest.Config) -> None:
-    """Refuse to replace a file that is not the evidence of an earlier run."""
-    from pytest_rooflint.suite.store import EVIDENCE  # noqa: PLC0415  # the inactive plugin must import next to nothing
-    from rooflint.base.files import is_replaceable  # noqa: PLC0415
-
-    name = config.getoption("--rooflint-evidence")
-    if name and not is_replaceable(Path(config.invocation_params.dir, name), EVIDENCE):
-        raise pytest.UsageError(f"--rooflint-evidence: {name} is not evidence and is not replaced; name another file")
+        start.register(config, golden, _real(config, config.getini("rooflint_golden")), specs)
 
 
 def _folders(config: pytest.Config, name: str) -> list[Path]:

@@ -72,16 +72,15 @@ def results(function: Callable[[S], R], shards: Sequence[S], workers: Workers = 
     if workers.is_one or (len(shards) < 2 and not (workers.dask or workers.ray)):
         yield from map(function, shards)
         return
-    from joblib import Parallel, delayed  # noqa: PLC0415  # slow to import, and one process does not need it
-
+    joblib = _joblib()
     with _backend(workers):
         form = "list" if workers.ray else "generator"  # Ray's backend has no generator
         if workers.dask or workers.ray:
             # bytes travel with their task; other arguments joblib leaves with one worker of Dask, and they die with it
-            calls = (delayed(partial(_checked, function, code()))(pickle.dumps(shard)) for shard in shards)
+            calls = (joblib.delayed(partial(_checked, function, code()))(pickle.dumps(shard)) for shard in shards)
         else:
-            calls = (delayed(function)(shard) for shard in shards)
-        yield from Parallel(return_as=form, batch_size=1, pre_dispatch="all")(calls)
+            calls = (joblib.delayed(function)(shard) for shard in shards)
+        yield from joblib.Parallel(return_as=form, batch_size=1, pre_dispatch="all")(calls)
 
 
 def _checked(function: Callable[[S], R], expected: str, pickled: bytes) -> R:
@@ -97,24 +96,28 @@ def code() -> str:
     return folders_digest([Path(__file__).parents[1]], ["*.py"])
 
 
+def _joblib() -> Any:
+    import joblib.externals.loky.process_executor  # noqa: PLC0415  # slow, and one process does not need it
+
+    return joblib
+
+
 @contextmanager
 def _backend(workers: Workers) -> Iterator[Any]:
-    from joblib import parallel_config  # noqa: PLC0415
-    from joblib.externals.loky.process_executor import TerminatedWorkerError  # noqa: PLC0415
-
+    joblib = _joblib()
     if workers.dask:
-        with _client(workers.dask), parallel_config(backend="dask", wait_for_workers_timeout=WAIT_S):
+        with _client(workers.dask), joblib.parallel_config(backend="dask", wait_for_workers_timeout=WAIT_S):
             yield
         return
     if workers.ray:
         _join_ray(workers.ray)
-        with parallel_config(backend="ray"):
+        with joblib.parallel_config(backend="ray"):
             yield
         return
     try:
-        with parallel_config(backend="loky", n_jobs=workers.count):
+        with joblib.parallel_config(backend="loky", n_jobs=workers.count):
             yield
-    except TerminatedWorkerError as error:
+    except joblib.externals.loky.process_executor.TerminatedWorkerError as error:
         raise ClusterError(
             "a worker process was killed; is there enough memory for each of them? see --jobs"
         ) from error
@@ -144,12 +147,11 @@ def _client(address: str) -> Iterator[None]:
 def _join_ray(address: str) -> None:
     """Connect to a Ray cluster and make its backend known to joblib. Raises ClusterError."""
     try:
-        import ray  # noqa: PLC0415  # an extra
-        from ray.util.joblib import register_ray  # noqa: PLC0415
+        import ray.util.joblib  # noqa: PLC0415  # an extra
     except ImportError:
         raise ClusterError("a Ray cluster needs the package ray, here and on its workers") from None
     try:
         ray.init(address=address, ignore_reinit_error=True, log_to_driver=False)
     except (ConnectionError, ValueError) as error:
         raise ClusterError(f"{address}: no Ray cluster answers") from error
-    register_ray()
+    ray.util.joblib.register_ray()

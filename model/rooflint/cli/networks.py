@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -25,11 +25,13 @@ from rooflint.hardware.names import select_device, select_devices
 from rooflint.output.answer import Answer, write
 from rooflint.output.deliver import deliver
 from rooflint.output.sections import Table
-from rooflint.prediction import cost
 from rooflint.prediction.comparison import WINS, Comparison, Contender, contend, requirements
 from rooflint.prediction.sweep import BATCHES, sweep
 from rooflint.workloads.networks import find_network
 from rooflint.workloads.workload import Workload
+
+if TYPE_CHECKING:
+    from rooflint.prediction.cost import Place
 
 app = typer.Typer(add_completion=False)
 
@@ -90,7 +92,7 @@ def analyze_command(
     if _is_training(context, train, step.keys() - spread):
         answer = rooflint.train(network, device, length=prompt, batch=batch, **step, **shared).answer()
         return deliver(answer, form, output)
-    place, shared = cost.Place(region, electricity, pue, years, load), {**shared, "fuse": fuse, "cached": cached}
+    place, shared = _cost().Place(region, electricity, pue, years, load), {**shared, "fuse": fuse, "cached": cached}
     if tokens := _tokens(generate, spread.values(), phase):
         _refuse_beside({"input": shape, "past": past, "load": load != 1, "region": region != "world"}, generate)
         shared |= {"generate": tokens, "require": require, "memory_share": memory_share, **spread}
@@ -102,10 +104,23 @@ def analyze_command(
     return deliver(_prediction(work, device, together, place, shared), form, output)
 
 
-def _prediction(work: Workload, device: str, batch: int, place: cost.Place, shared: Mapping[str, Any]) -> Answer:
+def _prediction(work: Workload, device: str, batch: int, place: "Place", shared: Mapping[str, Any]) -> Answer:
+    cost = _cost()
     found = api.predict(work, device, batch=batch, **shared)
     single = None if work.fixed_batch and batch > 1 else api.predict(work, device, batch=1, **shared)
     return found.answer(single, cost.cost_of(found, cost.CostTables.of(registry(shared["specs"])), place))
+
+
+def _cost() -> Any:
+    from rooflint.prediction import cost  # noqa: PLC0415
+
+    return cost
+
+
+def _sweeps() -> Any:
+    from rooflint.answers import sweep  # noqa: PLC0415
+
+    return sweep
 
 
 def _one_of(argument: str, option: str) -> str:
@@ -298,8 +313,6 @@ def models_command(
     specs: Specs = None,
 ) -> None:
     """Latency, energy, memory and units of many networks on one device."""
-    from rooflint.answers.sweep import models_answer  # noqa: PLC0415
-
     setting = api.setting(precision, storage, fuse, launch, fidelity, cached)
     known, energies = api.context(specs)
     hardware = select_device(known, device, at)
@@ -316,7 +329,7 @@ def models_command(
         found.append((name.rpartition("/")[2], one))
     if not found:
         raise RooflintError("\n".join(refused))
-    deliver(models_answer(found, setting, together, refused), form, output)
+    deliver(_sweeps().models_answer(found, setting, together, refused), form, output)
 
 
 @app.command("networks")
@@ -380,8 +393,6 @@ def sweep_command(
     specs: Specs = None,
 ) -> None:
     """Sweep batches: latency, throughput and energy, the best batch, and where one device overtakes another."""
-    from rooflint.answers.sweep import sweep_answer  # noqa: PLC0415
-
     names = [name.strip() for name in precision.split(",") if name.strip()]
     sizes_of_batch = batches_of(batches, "--batches")
     if tokens := _tokens(generate, (2 if tp != "1" else 1, pp, ep)):
@@ -402,4 +413,4 @@ def sweep_command(
         raise RooflintError(f"--input: want a first size of 1 beside --batches, found {sizes[0][0]}")
     work = api.network(network, shape=sizes, prompt=prompt, past=past, specs=specs).at_batch(1)
     found = sweep(select_devices(known, hardware, at), work, energies, settings, sizes_of_batch)
-    deliver(sweep_answer(work, found, wanted), form, output)
+    deliver(_sweeps().sweep_answer(work, found, wanted), form, output)

@@ -184,21 +184,23 @@ def write_ledger(ledger: Ledger, file: Path) -> None:
 
 def as_parquet(ledger: Ledger) -> bytes:
     """The columns of a ledger as Parquet; a figure that is not known is null. Raises LedgerError without pyarrow."""
-    arrow, parquet = _pyarrow()
+    arrow = _pyarrow()
     keys = zip(*ledger.keys, strict=True) if ledger.keys else [()] * len(Key._fields)
     columns: dict[str, Any] = dict(zip(Key._fields, map(list, keys), strict=True))
     for place, quantity in enumerate(QUANTITIES):
         columns[quantity] = arrow.array(ledger.values[:, place], from_pandas=True)  # NaN as null
     columns |= {"not_supported": ledger.not_supported, "not_known": ledger.not_known}
     stream = io.BytesIO()
-    parquet.write_table(arrow.table(columns).replace_schema_metadata({"schema": SCHEMA}), stream, compression="zstd")
+    arrow.parquet.write_table(
+        arrow.table(columns).replace_schema_metadata({"schema": SCHEMA}), stream, compression="zstd"
+    )
     return stream.getvalue()
 
 
 def _from_parquet(file: Path) -> Ledger:
-    arrow, parquet = _pyarrow()
+    arrow = _pyarrow()
     try:
-        table = parquet.read_table(file)
+        table = arrow.parquet.read_table(file)
     except (OSError, arrow.ArrowInvalid) as error:
         raise refuse(file, 1, f"want a ledger as Parquet: {error}") from error
     found = (table.schema.metadata or {}).get(b"schema", b"").decode()
@@ -211,13 +213,12 @@ def _from_parquet(file: Path) -> Ledger:
     return Ledger.of(map(Row, keys, zip(*figures, strict=True), *reasons))
 
 
-def _pyarrow() -> tuple[Any, Any]:
+def _pyarrow() -> Any:
     try:
-        import pyarrow  # noqa: PLC0415  # an extra
-        from pyarrow import parquet  # noqa: PLC0415
+        import pyarrow.parquet  # noqa: PLC0415  # an extra
     except ImportError:
         raise LedgerError(f"Parquet needs pyarrow, else write .csv.gz; {extra('parquet')}") from None
-    return pyarrow, parquet
+    return pyarrow
 
 
 def as_bytes(ledger: Ledger) -> bytes:

@@ -20,6 +20,7 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from platformdirs import user_cache_path
@@ -181,9 +182,8 @@ def module(source: Any, inputs: Any = None, shapes: Shapes = ()) -> Workload:
     Raises RooflintError for a module that cannot be captured, and where torch is missing.
     """
     libraries()  # raises where torch is missing
-    from rooflint.workloads.capture.user_model import capture_module  # noqa: PLC0415  # torch only where it is needed
-
-    return capture_module(source, inputs, shapes)
+    found: Workload = _user_model().capture_module(source, inputs, shapes)
+    return found
 
 
 def _checked(name: str, shapes: Shapes, most: int | None) -> list[list[int]]:
@@ -263,12 +263,18 @@ def _program(file: Path, folder: Path, fresh: bool) -> Workload:
 
 
 def _captured(source: str | Path, shapes: Shapes = ()) -> Workload:
+    capture = _user_model()
+    _warn_of_foreign_code(source)
+    found: Workload = (
+        capture.capture_program(source) if isinstance(source, Path) else capture.capture_factory(source, shapes)
+    )
+    return found
+
+
+def _user_model() -> ModuleType:
     from rooflint.workloads.capture import user_model  # noqa: PLC0415  # torch only where it is needed
 
-    _warn_of_foreign_code(source)
-    return (
-        user_model.capture_program(source) if isinstance(source, Path) else user_model.capture_factory(source, shapes)
-    )
+    return user_model
 
 
 def _warn_of_foreign_code(source: str | Path) -> None:

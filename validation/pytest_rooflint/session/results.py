@@ -100,11 +100,10 @@ class Results:
 
     def watched(self) -> list[Watched]:
         """The predictions that the project asks for. Raises InputError for a setting that cannot be read."""
-        from pytest_rooflint.history.side import Specs  # noqa: PLC0415  # much, and only where evidence is written
-        from pytest_rooflint.history.watched import watched  # noqa: PLC0415
+        from pytest_rooflint.history import side, watched  # noqa: PLC0415  # much, and for evidence alone
 
-        head = Specs("the working tree", self.suite.spec_roots, self.suite.registry)
-        return watched(head, file=self.config.inipath)
+        head = side.Specs("the working tree", self.suite.spec_roots, self.suite.registry)
+        return watched.watched(head, file=self.config.inipath)
 
     def annotations(self, problems: Sequence[Mapping[str, Any]], fixed: Mapping[Repair, Sequence[str]]) -> list[str]:
         """Commands for GitHub's runner, one a cause: unreadable files first, then the largest factors."""
