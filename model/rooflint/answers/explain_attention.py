@@ -10,7 +10,7 @@ from rooflint.answers.explain_kernel import (
     MORE,
     KernelRecord,
     bars,
-    calibrated_on,
+    conditions,
     facts,
     limitations,
     sensitivity,
@@ -102,7 +102,7 @@ def answer(question: DeviceKernel) -> Answer:
     return Answer(
         title=f"{_phase(question).title()}: {batch} × {tokens} tokens, {heads} heads of {width}{shared}, "
         f"on {question.hardware.name}",
-        subtitle=f"{question.hardware.label}, {question.kernel.precision}{_cache(question)}{calibrated_on(question)}",
+        subtitle=f"{question.hardware.label}, {question.kernel.precision}{_cache(question)}{conditions(question)}",
         sections=(
             summary(question, latency_s, WAITS[bound], f"{KINDS[_phase(question)]} in {_stored(question)}"),
             _ladder(question, terms, bound),

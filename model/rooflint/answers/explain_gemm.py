@@ -11,7 +11,7 @@ from rooflint.answers.explain_kernel import (
     KernelRecord,
     Positive,
     bars,
-    calibrated_on,
+    conditions,
     facts,
     limitations,
     sensitivity,
@@ -104,7 +104,7 @@ def answer(question: DeviceKernel) -> Answer:
     latency_s, waits = ones[0].latency_s, _waits(question, ones[0])
     return Answer(
         title=f"GEMM {m} × {n} × {k}{times} on {question.hardware.name}",
-        subtitle=f"{question.hardware.label}, {_precision(question)}, {_warmth(question)}{calibrated_on(question)}",
+        subtitle=f"{question.hardware.label}, {_precision(question)}, {_warmth(question)}{conditions(question)}",
         sections=(
             summary(question, latency_s, waits, f"product in {question.kernel.precision}"),
             _ladder(question, ones[0]),

@@ -40,6 +40,8 @@ class KernelRecord(Record):
 
     hardware: str
     precision: str
+    sustained: bool
+    """Whether it runs for minutes, with its power held, and not in a short burst."""
     latency_s: Positive
     latency_low_s: Positive
     """With the constants of any family left out."""
@@ -82,6 +84,7 @@ def shared_fields(question: DeviceKernel, latency_s: float, twice: Mapping[str, 
     return {
         "hardware": question.hardware.label,
         "precision": question.kernel.precision,
+        "sustained": question.chip.sustained,
         "latency_s": latency_s,
         "latency_low_s": min(ends),
         "latency_high_s": max(ends),
@@ -99,9 +102,10 @@ def sizes_of(question: DeviceKernel) -> tuple[int, ...]:
     return tuple(int(column.item()) for column in question.work.sizes)
 
 
-def calibrated_on(question: DeviceKernel) -> str:
-    """The end of a subtitle where the owner of a machine has calibrated it."""
-    return f", calibrated on {question.own.spec.name}" if question.own else ""
+def conditions(question: DeviceKernel) -> str:
+    """The end of a subtitle: a run of minutes, and the machine whose owner has calibrated it."""
+    minutes = ", in a run of minutes" if question.chip.sustained else ""
+    return f"{minutes}, calibrated on {question.own.spec.name}" if question.own else minutes
 
 
 def summary(question: DeviceKernel, latency_s: float, waits: str, kind: str) -> Section:

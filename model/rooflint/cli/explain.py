@@ -18,6 +18,9 @@ Device = Annotated[str, typer.Option("--hardware", "-d", help="Id, name, or word
 Calibration = Annotated[
     Path | None, typer.Option(help="Calibration of your machine, written by rooflint calibrate device --save.")
 ]
+Sustained = Annotated[
+    bool, typer.Option("--sustained", help="In a run of minutes, whose power is held; by default in a short burst.")
+]
 
 app = typer.Typer(help="Explain a calibrated kernel time, term by term.", no_args_is_help=True, add_completion=False)
 
@@ -39,6 +42,7 @@ def gemm(
         int, typer.Option(help="Sets of weights used in rotation, as in a benchmark; 0: none stays in L2.", min=0)
     ] = 0,
     scale: Annotated[str, typer.Option(help="For fp8: one scale per tensor (default) or per block of 128.")] = "",
+    sustained: Sustained = False,
     calibration: Calibration = None,
     at: options.Mode = "",
     form: options.Format = "",
@@ -48,8 +52,8 @@ def gemm(
     """Explain the latency of an m × k by k × n product: tile, split, waves, bytes, power, and the limit."""
     options_: dict[str, Any] = {"scale": scale.lower()} if scale else {}
     times = kernel(
-        "gemm", hardware, precision=compute, copies=copies or COLD, calibration=calibration, at=at, specs=specs,
-        m=m, n=n, k=k, batch=batch, **options_,
+        "gemm", hardware, precision=compute, copies=copies or COLD, calibration=calibration, sustained=sustained, at=at,
+        specs=specs, m=m, n=n, k=k, batch=batch, **options_,
     )  # fmt: skip
     deliver(explain_gemm.answer(times), form, output)
 
@@ -67,6 +71,7 @@ def attention(
     compute: options.Arithmetic = "bf16",
     cache: Annotated[str, typer.Option(help="Precision of the cache; by default that of the arithmetic.")] = "",
     batch: Annotated[int, typer.Option("--batch", "-b", help="Sequences at once.", min=1)] = 1,
+    sustained: Sustained = False,
     calibration: Calibration = None,
     at: options.Mode = "",
     form: options.Format = "",
@@ -79,7 +84,7 @@ def attention(
     stored = precision(cache).name if cache else ""
     op, of_phase = explain_attention.options_of(named, stored, precision(compute).name)
     times = kernel(
-        op, hardware, precision=compute, calibration=calibration, at=at, specs=specs, batch=batch, heads=heads,
-        kv_heads=kv_heads or heads, tokens=tokens, width=width, **of_phase,
+        op, hardware, precision=compute, calibration=calibration, sustained=sustained, at=at, specs=specs, batch=batch,
+        heads=heads, kv_heads=kv_heads or heads, tokens=tokens, width=width, **of_phase,
     )  # fmt: skip
     deliver(explain_attention.answer(times), form, output)

@@ -236,7 +236,7 @@ class DeviceKernel(KernelTimes):
             first.append(f"no GPU of {self.hardware.architecture} is among the measurements: its error is not known")
         if self.own and self.own.spec.precision != self.kernel.precision:
             first.append(f"the machine was calibrated in {self.own.spec.precision}; its figures are used unchanged")
-        return (*first, *self.kernel.caveats, IN_A_GRAPH)
+        return (*first, *self.kernel.caveats, FOR_MINUTES if self.chip.sustained else IN_A_GRAPH)
 
     def _owned(self, constants: Constants) -> tuple[Chip, Constants]:
         return self.own.own.of(self.chip, constants) if self.own else (self.chip, constants)
@@ -244,6 +244,10 @@ class DeviceKernel(KernelTimes):
 
 IN_A_GRAPH = (
     "kernels of a CUDA graph, in a short burst: a long run that heats up is slower, and launches from the host take "
+    "longer"
+)
+FOR_MINUTES = (
+    "kernels of a CUDA graph, in a run of minutes: errors are those of short bursts, and launches from the host take "
     "longer"
 )
 

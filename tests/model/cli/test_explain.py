@@ -69,6 +69,22 @@ def test_markdown_has_the_ladder():
     assert "| = latency |" in text.replace("**", "")
 
 
+@pytest.mark.parametrize("op, sizes", [("gemm", ("4096", "4096", "4096")), ("attention", ("32", "4096", "128"))])
+def test_in_a_run_of_minutes_power_holds_coarse_processes_alone(op, sizes):
+    def seconds(device, *more):
+        found = json.loads(run(*sizes, "-d", device, "-p", "fp16", *more, "-f", "json", op=op))
+        assert found["sustained"] == bool(more)
+        return found["latency_s"]
+
+    # 12 nm: an op of a T4 takes up to √(12 / 5) = 1.55 times the energy; an L4 is made in TSMC's 4N, which counts as 5
+    assert 1.3 < seconds("t4", "--sustained") / seconds("t4") < 1.55
+    assert seconds("l4", "--sustained") == seconds("l4")
+
+
+def test_a_run_of_minutes_is_told_beside_the_precision():
+    assert "nvidia/t4, fp16, operands in memory, in a run of minutes\n" in run(*QUESTIONS[1], "--sustained")
+
+
 def test_a_device_that_lacks_a_fact_is_told_which():
     with pytest.raises(UnsupportedError, match=r"amd/mi300x lacks the facts 'units\.matrix_core\.issue_threads'"):
         run("8", "8", "8", "-d", "mi300x")

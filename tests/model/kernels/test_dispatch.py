@@ -9,7 +9,16 @@ from rooflint.kernels.chip import MissingFactError
 from rooflint.kernels.constants import constants_file
 from rooflint.kernels.convolution import Convolution, WinogradConvolution
 from rooflint.kernels.decode import Decode
-from rooflint.kernels.dispatch import IN_A_GRAPH, RESOURCES, KernelError, KernelTimes, kernel, kernel_for, with_more
+from rooflint.kernels.dispatch import (
+    FOR_MINUTES,
+    IN_A_GRAPH,
+    RESOURCES,
+    KernelError,
+    KernelTimes,
+    kernel,
+    kernel_for,
+    with_more,
+)
 from rooflint.kernels.products import Gemm
 from rooflint.kernels.shapes import COLD
 
@@ -187,6 +196,7 @@ def test_cuda_cores_are_also_asked_without_the_families_of_their_own_tables():
 
 def test_a_measured_architecture_has_no_caveat_but_the_graph():
     assert asked(m=1, n=1, k=1).caveats == (IN_A_GRAPH,)
+    assert asked(m=1, n=1, k=1, sustained=True).caveats == (FOR_MINUTES,)
 
 
 def test_an_architecture_that_nobody_measured_comes_first():
