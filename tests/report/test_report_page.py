@@ -325,7 +325,7 @@ def test_uncorroborated_claims_stand_in_brackets(evidence):
 
 def test_the_first_screen_explains_its_words(green):
     first = Reader(render_html(green)).visible
-    assert "A claim is a published figure, compared with what the sourced facts of its device derive. 136 claims" in first
+    assert "A claim is a published figure, compared with what the sourced facts of its device derive. 136 " in first
     assert "2 of them are replays, computed with the assumptions of an old document." in first
     assert "≠ xfail known to disagree, with a reason" in first
     assert "( ) uncorroborated of those that pass: no second document confirms them" in first
