@@ -218,6 +218,15 @@ def test_the_page_is_as_wide_as_the_screen(claims, width):
     assert page.evaluate("document.documentElement.scrollWidth") == width
 
 
+def test_the_sections_are_one_row_that_scrolls_on_a_phone(claims):
+    page = claims(width=390)
+    row = page.locator("nav ul")
+    assert row.bounding_box()["height"] < 50
+    page.locator("nav li").last.scroll_into_view_if_needed()
+    assert row.evaluate("row => row.scrollLeft") > 0
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+
+
 def test_no_heading_hides_behind_the_bar(view):
     page = view(red=False)
     for link in page.locator("nav ul a").all():

@@ -323,6 +323,15 @@ def test_uncorroborated_claims_stand_in_brackets(evidence):
     assert re.search(r'<td class="ok">\(✓\)</td>', render_html(evidence))
 
 
+def test_the_first_screen_explains_its_words(green):
+    first = Reader(render_html(green)).visible
+    assert "A claim is a published figure, compared with what the sourced facts of its device derive. 136 " in first
+    assert "2 of them are replays, computed with the assumptions of an old document." in first
+    assert "≠ xfail known to disagree, with a reason" in first
+    assert "( ) uncorroborated of those that pass: no second document confirms them" in first
+    assert '<a href="#legend">What the words mean</a>' in render_html(green)
+
+
 @pytest.mark.slow
 def test_quantities_without_a_claim_are_counted_in_plain_words(evidence):
     blind = sum(not p["published"] for d in evidence["devices"] for p in d["peaks"])

@@ -281,5 +281,7 @@ def format_number(value: float, digits: int = 4) -> str:
 
 
 def percent(share: float) -> str:
-    """`23.4 %`: a share in three digits."""
+    """`23.4 %`: a share in three digits; below 0.001 % only that it is."""
+    if 0 < abs(share) < 1e-5:
+        return "< 0.001 %"
     return f"{100 * share:.3g} %"

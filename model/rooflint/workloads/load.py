@@ -128,6 +128,8 @@ def digests(files: Iterable[Path]) -> dict[str, str]:
 
 
 Shapes = Sequence[Sequence[int]]
+WEIGHTS = (".pt", ".pth", ".safetensors")
+"""Suffixes of files from which no network can be read without the code that made it."""
 
 
 def network(
@@ -170,6 +172,10 @@ def network(
     where = folder or user_cache_path("rooflint") / "captures"
     if program:
         return _program(Path(name), where, fresh)
+    if Path(name).suffix == ".py":
+        raise RooflintError(f"{name}: want the function or class in it that makes the network, such as {name}:make")
+    if Path(name).suffix in WEIGHTS:
+        raise RooflintError(f"{name}: holds weights, not ops; want FILE.py:FACTORY, or the .pt2 of torch.export.save")
     if factory:  # what a name means depends on where one stands
         here = [str(Path.cwd()), whole]
         return _kept(name, here, where, fresh, lambda: _captured(name, whole), _sources)

@@ -34,6 +34,7 @@ from rooflint.base.units import (
     last_digit,
     parse_quantity,
     parse_unit,
+    percent,
 )
 
 DIMENSIONS = (
@@ -310,6 +311,14 @@ def test_digits_count_significant_ones():
 )
 def test_numbers_are_printed_without_exponent_and_trailing_zeros(value, text):
     assert format_number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(0.2341, "23.4 %"), (0.0, "0 %"), (1.07e-5, "0.00107 %"), (3.13e-7, "< 0.001 %"), (1.5, "150 %"), (-0.02, "-2 %")],
+)
+def test_a_share_has_three_digits_and_no_exponent(share, text):
+    assert percent(share) == text
 
 
 def test_a_tiny_number_keeps_its_significant_digits():

@@ -245,6 +245,21 @@ def test_a_misspelt_network_is_asked_about_where_torch_is_there_too(name, messag
     assert str(error.value).startswith(message)
 
 
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("mine.py", "mine.py: want the function or class in it that makes the network, such as mine.py:make"),
+        ("a.b/net.py", "a.b/net.py: want the function or class in it that makes the network, such as a.b/net.py:make"),
+        ("w.pth", "w.pth: holds weights, not ops; want FILE.py:FACTORY, or the .pt2 of torch.export.save"),
+        ("x.safetensors", "x.safetensors: holds weights, not ops; want "),
+    ],
+)
+def test_a_file_without_a_network_names_what_is_wanted(name, message, tmp_path):
+    with pytest.raises(RooflintError) as error:
+        network(name, folder=tmp_path)
+    assert str(error.value).startswith(message)
+
+
 def test_a_file_in_onnx_needs_an_extra_that_the_message_names(tmp_path, monkeypatch):
     monkeypatch.setattr(load, "find_spec", lambda name: None)
     with pytest.raises(RooflintError) as error:

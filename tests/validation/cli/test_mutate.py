@@ -170,6 +170,7 @@ def test_a_score_above_its_floor_asks_to_raise_it(mutate):
     status, text = mutate("--floor=10")
     assert status == 0
     assert text.endswith(f"the floor can be raised to {score:g} (rooflint_mutation_floor)\n")
+    assert "can be raised" not in mutate("--floor=10", "--survivors=0")[1]  # as `check --mutate` asks: the score alone
 
 
 @pytest.mark.slow

@@ -220,6 +220,7 @@ def test_every_problem_of_a_file_comes_at_once_with_its_line(refused):
         ("count: core, expect: true", "expect"),
         ("peak: mac_array, expect: 1.00 TOP/s", "want a unit and a precision such as 'tensor_core int8'"),
         ("peak: mac_array int8 fp16, expect: 1.00 TOP/s", "want a unit and a precision"),
+        ("peak: mac_array int8 sparse, expect: 1.00 TOP/s", "the peak with sparsity is asked for by 'sparse: true'"),
         ("breakpoint: mac_array int8, expect: 1.00 op/B", "want two operands with '/' between them"),
         ("ratio: mac_array int8, expect: 2", "want two operands with '/' between them"),
         ("tdp: maximal, expect: 15 W", "want one of rated, typical, measured_max"),

@@ -48,9 +48,9 @@ def test_figures_without_a_reason_may_not_exceed_the_ceiling(ceiling, over):
 
 def test_the_text_has_the_counts_the_kinds_and_the_files():
     assert list(as_lines(guards(FACTS, 2), 80, 5)) == [
-        "3 of 5 figures are unguarded, 1 of them with a reason (at most 2 may lack one):",
-        "no error in them turns a claim red; 1 more are held only by claims without an",
-        "independent source",
+        "3 of 5 figures are unguarded, 1 with a reason and 2 without one (at most 2 may",
+        "be): no error in them turns a claim red; 1 more are held only by claims without",
+        "an independent source",
         "",
         "unguarded figures     figures  unguarded  repeated",
         "power                       4          2         1",
@@ -62,7 +62,9 @@ def test_the_text_has_the_counts_the_kinds_and_the_files():
 
 def test_nothing_is_said_where_every_figure_is_guarded():
     assert list(as_lines(guards([fact(3, 1)]), 80, 5)) == []
-    assert sentence(guards([fact(3, 1)])).startswith("0 of 1 figures are unguarded: ")
+    assert sentence(guards([fact(3, 1)])).startswith("0 of 1 figures are unguarded: no error in ")
+    lacking = "1 of 1 figures are unguarded, 1 without a reason (at most 3 may be): "
+    assert sentence(guards([fact(0)], 3)).startswith(lacking)
 
 
 def test_reasons_name_a_fact_of_the_device_or_of_a_file(repository):

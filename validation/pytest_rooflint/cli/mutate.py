@@ -149,38 +149,48 @@ def _written(found: Mutation, form: Form, most: int | None) -> str:
     """The score in a format, with a remark on the floor at the end."""
     if form == Form.JSON:
         return as_json(found)
+    remark = _failed(found) or ("" if most == 0 else _movable(found))
     most = BELOW_FLOOR if most == 0 and found.holds is False else most
     text = (as_md if form == Form.MD else as_text)(found, most)
-    remark = _remark(found)
     return f"{text}\n{remark}\n" if remark else text
 
 
-def _remark(found: Mutation) -> str:
-    """What misses a floor or the ceiling, or which of them can be moved."""
+def _failed(found: Mutation) -> str:
+    """What misses a floor or the ceiling."""
     gross = found.gross
     if found.holds is False and gross.killed < gross.mutants:
         lost = gross.mutants - gross.killed
         noun = counted(lost, "mutant")
         return f"failed: claims miss {noun} of ×2 and more on corroborated peaks and bandwidths; they must miss none"
-    floors = (
-        ("score", found.score, found.floor, FLOOR),
-        ("share killed by an independent source,", found.independent, found.independent_floor, INDEPENDENT_FLOOR),
-    )
-    asked = [(name, score, floor, option) for name, score, floor, option in floors if floor is not None]
-    without = found.guards.unguarded - found.guards.reasoned
     failed = [
         f"failed: the {name} {score_percent(score)} is below the floor of {score_percent(floor)}"
-        for name, score, floor, _ in asked
+        for name, score, floor, _ in _asked(found)
         if score is None or score < floor
     ]
     if too_many(found.guards):
+        without = found.guards.unguarded - found.guards.reasoned
         more = f"{without} figures are unguarded without a reason, and {found.guards.ceiling} may be ({CEILING})"
         failed.append(f"failed: {more}; add a claim, or state the reason under 'unguarded:'")
     if failed:
         return "\n".join([*failed, "`rooflint mutate --only ID --survivors all` lists what one device lacks"])
-    for _, score, floor, option in asked:
+    return ""
+
+
+def _movable(found: Mutation) -> str:
+    """Which floor, or the ceiling, a project can move to what it has reached."""
+    for _, score, floor, option in _asked(found):
         if score_percent(score) != score_percent(floor):
             return f"the floor can be raised to {score_percent(score).removesuffix(' %')} ({option})"
+    without = found.guards.unguarded - found.guards.reasoned
     if found.guards.ceiling is not None and without < found.guards.ceiling:
         return f"the ceiling can be lowered to {without} ({CEILING})"
     return ""
+
+
+def _asked(found: Mutation) -> list[tuple[str, float | None, float, str]]:
+    """The scores that have a floor: name, score, floor, setting."""
+    floors = (
+        ("score", found.score, found.floor, FLOOR),
+        ("share killed by an independent source,", found.independent, found.independent_floor, INDEPENDENT_FLOOR),
+    )
+    return [(name, score, floor, option) for name, score, floor, option in floors if floor is not None]

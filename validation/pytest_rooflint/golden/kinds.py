@@ -382,7 +382,8 @@ def unit_precision(text: str) -> tuple[str, str]:
     """Parse `tensor_core int8` into unit and precision. Raises ClaimError."""
     words = text.split()
     if len(words) != 2:
-        raise ClaimError(f"want a unit and a precision such as 'tensor_core int8', found '{text}'")
+        sparse = "; the peak with sparsity is asked for by 'sparse: true'" if "sparse" in words else ""
+        raise ClaimError(f"want a unit and a precision such as 'tensor_core int8', found '{text}'{sparse}")
     try:
         return words[0], precision(words[1]).name
     except UnknownPrecisionError as error:

@@ -82,12 +82,14 @@ def _parts(
 
 def sentence(found: records.Guards) -> str:
     """How many figures are unguarded, and how many are held by repetitions only."""
-    reasons = f", {found.reasoned} of them with a reason" if found.reasoned else ""
-    ceiling = "" if found.ceiling is None else f" (at most {found.ceiling} may lack one)"
-    return (
-        f"{found.unguarded} of {found.figures} figures are unguarded{reasons}{ceiling}: no error in them turns a claim "
-        f"red; {found.repeated} more are held only by claims without an independent source"
-    )
+    without, most = found.unguarded - found.reasoned, ""
+    if found.ceiling is not None:
+        most = f" (at most {found.ceiling} may be)"
+    reasons = f", {without} without a reason{most}" if most else ""
+    if found.reasoned:
+        reasons = f", {found.reasoned} with a reason and {without} without one{most}"
+    text = f"{found.unguarded} of {found.figures} figures are unguarded{reasons}: no error in them turns a claim red"
+    return f"{text}; {found.repeated} more are held only by claims without an independent source"
 
 
 def as_lines(found: records.Guards, width: int, files: int) -> Iterator[str]:
