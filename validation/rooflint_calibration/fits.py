@@ -83,10 +83,10 @@ class Sample:
     weight: float = 1.0
     topic: str = ""
     """Its errors by regime are written under this name."""
-    alpha_beta: Callable[[Constants], Numbers | None] | None = None
-    """Latency and bandwidth alone, of what is sent to other devices. [s]"""
     regimes: Callable[[Constants], Regimes] | None = None
     """Of all rows; None where errors by regime are not wanted."""
+    alpha_beta: Callable[[Constants], Numbers | None] | None = None
+    """Latency and bandwidth alone, of what is sent to other devices. [s]"""
 
     def log_ratios(self, constants: Constants) -> Numbers:
         """ln(predicted / measured) of each row, weighted. [1]"""

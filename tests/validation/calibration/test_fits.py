@@ -124,7 +124,8 @@ def test_latency_and_bandwidth_alone_are_scored_where_something_is_sent():
     twice = replace(sample(1000.0), alpha_beta=lambda constants: 2 * sample(1000.0).seconds)
     nothing = replace(sample(1000.0, subject="decode"), alpha_beta=lambda constants: None)
     assert {key: one.mape for key, one in alpha_beta_scores([twice, nothing], START).items()} == {
-        ("gemm", "all"): pytest.approx(1)  # twice as long as measured
+        ("gemm", "all"): pytest.approx(1),  # twice as long as measured
+        ("gemm", "long"): pytest.approx(1),
     }
 
 
