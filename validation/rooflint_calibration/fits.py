@@ -85,6 +85,8 @@ class Sample:
     """Its errors by regime are written under this name."""
     regimes: Callable[[Constants], Regimes] | None = None
     """Of all rows; None where errors by regime are not wanted."""
+    alpha_beta: Callable[[Constants], Numbers | None] | None = None
+    """Latency and bandwidth alone, of what is sent to other devices. [s]"""
 
     def log_ratios(self, constants: Constants) -> Numbers:
         """ln(predicted / measured) of each row, weighted. [1]"""
@@ -137,6 +139,8 @@ class Fold:
     """Scores on all rows of that family."""
     regimes: Mapping[str, RegimeErrors] = field(default_factory=dict)
     """Errors on all rows of that family by regime, by topic."""
+    alpha_beta: Mapping[tuple[str, str], Score] = field(default_factory=dict)
+    """Scores of latency and bandwidth alone, by subject and part, of what is sent to other devices."""
     errors: Mapping[str, float] = field(default_factory=dict)
     """Mean absolute errors on all published tables of that family, by topic. [%]"""
 
@@ -155,6 +159,15 @@ class Calibration:
             (subject, family, part): pair
             for family, fold in self.folds.items()
             for (subject, part), pair in fold.scores.items()
+        }
+
+    @property
+    def alpha_beta(self) -> dict[tuple[str, str, str], Score]:
+        """Held-out scores of latency and bandwidth alone by subject, family and part."""
+        return {
+            (subject, family, part): one
+            for family, fold in self.folds.items()
+            for (subject, part), one in fold.alpha_beta.items()
         }
 
 
@@ -178,7 +191,11 @@ def fold_of(fit: Fit, family: str) -> Fold:
     constants = fitted([step.without(family) for step in fit.steps], fit.starts[family])
     unseen = [one for one in fit.scored if one.family == family]
     return Fold(
-        constants, scores(unseen, constants), regime_errors(unseen, constants), published_errors(unseen, constants)
+        constants,
+        scores(unseen, constants),
+        regime_errors(unseen, constants),
+        alpha_beta_scores(unseen, constants),
+        published_errors(unseen, constants),
     )
 
 
@@ -225,6 +242,17 @@ def scores(samples: Sequence[Sample], constants: Constants) -> Scores:
             if rows.any():
                 found[subject, part] = score(predicted[rows], seconds[rows]), score(roofline[rows], seconds[rows])
     return found
+
+
+def alpha_beta_scores(samples: Sequence[Sample], constants: Constants) -> dict[tuple[str, str], Score]:
+    """Scores of latency and bandwidth alone by subject and part, of samples that are sent to other devices."""
+    found: dict[tuple[str, str], list[tuple[Numbers, Numbers]]] = {}
+    for one in samples:
+        if one.alpha_beta and (predicted := one.alpha_beta(constants)) is not None:
+            for part, rows in one.parts.items():
+                found.setdefault((one.subject, part), []).append((predicted[rows], one.seconds[rows]))
+    together = {key: [np.concatenate(parts) for parts in zip(*ones, strict=True)] for key, ones in found.items()}
+    return {key: score(*pair) for key, pair in together.items() if len(pair[0])}
 
 
 def regime_errors(samples: Sequence[Sample], constants: Constants) -> dict[str, RegimeErrors]:
@@ -342,6 +370,7 @@ def _sample(name: str, rows: Rows, chip: Chip) -> Sample:
             for regime, label in topic.regimes.items()
         },
         topic=name,
+        alpha_beta=lambda constants: topic.alpha_beta(rows.sizes, chip, constants),
         regimes=lambda constants: topic.kernel(chip).regimes(topic.work(rows.sizes, chip), chip, constants),
     )
 

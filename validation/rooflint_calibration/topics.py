@@ -106,6 +106,10 @@ class Topic:
         """The roofline of each row. [s]"""
         return self.kernel(chip).floor_s(self.work(sizes, chip), chip)
 
+    def alpha_beta(self, sizes: Numbers, chip: Chip, constants: Constants) -> Numbers | None:
+        """Latency and bandwidth alone of each row; None of what sends nothing to other devices. [s]"""
+        return self.kernel(chip).alpha_beta_s(self.work(sizes, chip), chip, constants)
+
     def inside(self, regime: str, sizes: Numbers) -> Mask:
         """Rows of these sizes in a regime."""
         columns = dict(zip(self.columns, sizes.T, strict=True))

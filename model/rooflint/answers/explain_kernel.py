@@ -70,11 +70,16 @@ TITLES = {
     "encoder": "bf16 encoder kernels",
     "decode": "bf16 decode kernels",
     "decode_fp8": "decode kernels with an fp8 cache",
+    "all_reduce": "all-reduce of serving frameworks",
+    "nccl_all_reduce": "all-reduce by NCCL",
+    "nccl_all_gather": "all-gather by NCCL",
+    "nccl_reduce_scatter": "reduce-scatter by NCCL",
+    "nccl_all_to_all": "all-to-all by NCCL",
 }
 """What was measured, by topic."""
 
 EXPONENTIALS = "special_functions"
-LABELS = {**RESOURCES, EXPONENTIALS: "exponentials/clock of an SM"}
+LABELS = {**RESOURCES, EXPONENTIALS: "exponentials/clock of an SM", "link_bytes_per_s": "bandwidth of the links"}
 """Inputs of a chip by what a reader calls them."""
 
 
@@ -110,7 +115,6 @@ def conditions(question: DeviceKernel) -> str:
 
 def summary(question: DeviceKernel, latency_s: float, waits: str, kind: str) -> Section:
     """Time, rate, the roofline, what limits it, and the error to expect; `kind` is what was not measured if so."""
-    ends = _ends(question)
     ops_per_s = OPS_PER_MAC * np.sum(question.kernel.macs(question.work)) / latency_s
     rate = format_quantity(ops_per_s, OPS_PER_S, unit=rate_unit(question.kernel.precision))
     floor_s = question.floor_s.item()
@@ -120,10 +124,18 @@ def summary(question: DeviceKernel, latency_s: float, waits: str, kind: str) -> 
             f"{time_text(latency_s)}, {rate}",
             f"{latency_s / floor_s:.3g} times the {time_text(floor_s)} of the plain roofline",
             f"mostly limited by {waits}",
-            _off(question, kind),
-            f"{time_text(min(ends))} to {time_text(max(ends))} by constants fitted without one of the GPU families; "
-            "a range of fits, not a confidence interval",
+            error_text(question, kind),
+            range_text(question),
         ),
+    )
+
+
+def range_text(question: DeviceKernel) -> str:
+    """The least and the longest time by constants that have not seen a family."""
+    ends = _ends(question)
+    return (
+        f"{time_text(min(ends))} to {time_text(max(ends))} by constants fitted without one of the GPU families; "
+        "a range of fits, not a confidence interval"
     )
 
 
@@ -132,8 +144,8 @@ def _ends(question: DeviceKernel) -> list[float]:
     return [seconds.item() for seconds in question.over_folds]
 
 
-def _off(question: DeviceKernel, kind: str) -> str:
-    """The error of such predictions on families that the fit had not seen."""
+def error_text(question: DeviceKernel, kind: str) -> str:
+    """The error of such predictions on families that the fit had not seen; `kind` is what was not measured if so."""
     errors = question.errors.values()
     if not errors:
         return f"error not known: no {kind} was measured"

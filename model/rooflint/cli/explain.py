@@ -1,14 +1,16 @@
-"""`rooflint explain`: what one matrix product or attention takes on a GPU, term by term, and what it waits for."""
+"""`rooflint explain`: what a matrix product, attention or a collective takes, term by term, and what it waits for."""
 
+import re
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
 import typer
 
-from rooflint.answers import explain_attention, explain_gemm
+from rooflint.answers import explain_attention, explain_collective, explain_gemm
 from rooflint.api.kernels import kernel
 from rooflint.base.errors import RooflintError
 from rooflint.base.precision import precision
+from rooflint.base.units import BYTES, UnitError, parse_quantity
 from rooflint.cli import options
 from rooflint.cli.options import Specs
 from rooflint.kernels.shapes import COLD
@@ -88,3 +90,36 @@ def attention(
         heads=heads, kv_heads=kv_heads or heads, tokens=tokens, width=width, **of_phase,
     )  # fmt: skip
     deliver(explain_attention.answer(times), form, output)
+
+
+@app.command()
+def collective(
+    kind: Annotated[str, typer.Argument(help="all-reduce, all-gather, reduce-scatter, all-to-all or point-to-point.")],
+    message: Annotated[str, typer.Argument(help="Size of the whole message, such as 64MiB.", metavar="SIZE")],
+    devices: Annotated[int, typer.Argument(help="Devices of one box that take part.", min=2)],
+    hardware: Device,
+    library: Annotated[
+        str, typer.Option(help="framework: all that serving frameworks have, in a graph; nccl: NCCL, from the host.")
+    ] = "framework",
+    at: options.Mode = "",
+    form: options.Format = "",
+    output: options.Output = None,
+    specs: Specs = None,
+) -> None:
+    """Explain the time of a collective over the links of a box: algorithm, bytes, chunks, steps, and the limit."""
+    times = kernel(
+        "collective", hardware, at=at, specs=specs, message_bytes=_bytes(message), members=devices,
+        kind=kind.lower().replace("-", "_"), library=library.lower(),
+    )  # fmt: skip
+    deliver(explain_collective.answer(times), form, output)
+
+
+def _bytes(text: str) -> float:
+    """Of `64MiB` or `64 MiB`. Raises RooflintError."""
+    try:
+        size = parse_quantity(re.sub(r"(?<=\d)(?=[kKMGT]?i?B$)", " ", text.strip()))
+    except UnitError:
+        size = None
+    if size is None or size.dimension != BYTES:
+        raise RooflintError(f"SIZE: want bytes, such as 64MiB, found '{text}'")
+    return size.value

@@ -67,6 +67,11 @@ class Link(NamedTuple):
     counted: float = COUNTED_ON
     """Share of the bandwidth that NCCL counts on. [1]"""
 
+    @property
+    def attained_bytes_per_s(self) -> float:
+        """By NCCL. [B/s]"""
+        return self.counted * self.bandwidth_bytes_per_s
+
     @classmethod
     def of(cls, hardware: Hardware, bandwidth_bytes_per_s: float, *, switched: bool = True) -> Self:
         """Links of a device at a bandwidth, behind switches or not."""

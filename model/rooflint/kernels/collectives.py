@@ -1,15 +1,15 @@
 """Collectives: how long devices take to exchange a message over their links.
 
-    seconds("all_reduce", message_bytes, members, link, constants)
-
 Each algorithm sends so many bytes from a device, in so many steps that wait for each other:
 
-    launch + steps · latency + wire + 2 · √(chunk · wire),    wire = bytes sent / (e · rate)
+    launch + steps · latency + wire + 2 · √(chunk · wire),    wire = (bytes sent + copy · bytes kept) / rate
 
-The rate is what NCCL counts on, a share of the bandwidth of a data sheet that depends on the generation.
+The rate is what NCCL counts on, a share of the bandwidth of a data sheet that depends on the generation. What a device
+keeps is copied within it by the SMs that send, in a share of the time that sending takes.
 
 The root is what a pipeline loses to its chunks where they have the best size: with k chunks it takes k times the
-latency of a chunk, and one chunk more than the message, which together are least at twice the root.
+latency of a chunk, and one chunk more than the message, which together are least at twice the root. Latencies of
+steps and chunks are clocks of SMs, which pass chunks on; those of shots and launches are not.
 
 - Ring: Patarasuk, Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", J. Parallel Distrib.
   Comput. 69(2), 2009. doi:10.1016/j.jpdc.2008.09.002
@@ -23,9 +23,9 @@ docs/method-silicon-layers.md has the measurements.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -47,6 +47,9 @@ SHOT_BYTES = 16 * 2**20
 
 SWITCHED_FROM = 8
 """Devices from which on NCCL lets switches add up."""
+
+SWITCH_EFFICIENCY = 0.85
+"""Share of the rate that NCCL counts on where switches of Hopper add up: src/graph/tuning.cc, nvlsEfficiency. [1]"""
 
 BOX = 8
 """Devices from which on NCCL takes a tree; up to as many are in one box, where its times are those of a ring."""
@@ -77,23 +80,40 @@ class Exchange(NamedTuple):
     """An algorithm on some messages; shape (collectives,) each."""
 
     sent_bytes: Numbers
-    """By each device, in one direction. [B]"""
+    """By each device, in one direction, with what a copy within it counts for. [B]"""
     latency_s: Numbers
     """Of all steps; infinite where libraries do not take the algorithm. [s]"""
     chunk_s: float
     """Latency of a chunk where the message is cut into a pipeline of chunks, else 0. [s]"""
+    efficiency: float = 1.0
+    """Share of the rate. [1]"""
 
-    def wire_s(self, link: Link, own: Collectives) -> Numbers:
+    def wire_s(self, link: Link) -> Numbers:
         """To send. [s]"""
-        return self.sent_bytes / (own.link_efficiency * link.counted * link.bandwidth_bytes_per_s)
+        return self.sent_bytes / (self.efficiency * link.attained_bytes_per_s)
 
-    def pipeline_s(self, link: Link, own: Collectives) -> Numbers:
+    def pipeline_s(self, link: Link) -> Numbers:
         """What is lost to chunks. [s]"""
-        return 2 * np.sqrt(self.chunk_s * self.wire_s(link, own))
+        return 2 * np.sqrt(self.chunk_s * self.wire_s(link))
 
-    def seconds(self, link: Link, own: Collectives) -> Numbers:
+    def seconds(self, link: Link) -> Numbers:
         """All but the launch. [s]"""
-        return self.wire_s(link, own) + self.pipeline_s(link, own) + self.latency_s
+        return self.wire_s(link) + self.pipeline_s(link) + self.latency_s
+
+
+class Latencies(NamedTuple):
+    """Of one chip, between steps of an algorithm. [s]"""
+
+    step: float
+    exchange: float
+    chunk: float
+
+    @classmethod
+    def of(cls, chip: Chip, own: Collectives) -> Self:
+        """On its links at its clock."""
+        link = link_of(chip).latency_s
+        step, exchange = own.step_clocks * chip.clock_s, own.exchange_us * US
+        return cls(step + link, exchange + link, own.chunk_clocks * chip.clock_s)
 
 
 # ---- Bytes and steps by algorithm
@@ -106,26 +126,31 @@ def ring_bytes(kind: Kind, messages: Messages) -> Numbers:
     return PASSES.get(kind, 1) * messages.others * messages.part_bytes
 
 
-def _ring(kind: Kind, messages: Messages, link: Link, own: Collectives) -> Exchange:
+def _sent_and_kept(kind: Kind, messages: Messages, own: Collectives) -> Numbers:
+    kept = 0.0 if kind == "point_to_point" else own.copy_share * messages.part_bytes
+    found: Numbers = ring_bytes(kind, messages) + kept
+    return found
+
+
+def _ring(kind: Kind, messages: Messages, waits: Latencies, own: Collectives) -> Exchange:
     steps = PASSES[kind] * messages.others if kind in PASSES else np.ones_like(messages.members)
-    latency = steps * (own.step_us * US + link.latency_s)
-    return Exchange(ring_bytes(kind, messages), latency, own.chunk_us * US)
+    return Exchange(_sent_and_kept(kind, messages, own), steps * waits.step, waits.chunk)
 
 
-def _tree(messages: Messages, link: Link, own: Collectives) -> Exchange:
+def _tree(messages: Messages, waits: Latencies, own: Collectives) -> Exchange:
     steps = 2 * np.ceil(np.log2(messages.members))
-    latency = np.where(messages.members > BOX, steps * (own.step_us * US + link.latency_s), np.inf)
-    return Exchange(ring_bytes("all_reduce", messages), latency, own.chunk_us * US)
+    latency = np.where(messages.members > BOX, steps * waits.step, np.inf)
+    return Exchange(_sent_and_kept("all_reduce", messages, own), latency, waits.chunk)
 
 
-def _switch(messages: Messages, link: Link, own: Collectives) -> Exchange:
+def _switch(messages: Messages, waits: Latencies, link: Link) -> Exchange:
     taken = (messages.members >= SWITCHED_FROM) & link.reduces
-    latency = np.where(taken, 2 * (own.exchange_us * US + link.latency_s), np.inf)
-    return Exchange(messages.message_bytes + messages.part_bytes, latency, own.chunk_us * US)
+    latency = np.where(taken, 2 * waits.exchange, np.inf)
+    return Exchange(messages.message_bytes + messages.part_bytes, latency, waits.chunk, SWITCH_EFFICIENCY)
 
 
-def _shots(shots: int, messages: Messages, link: Link, own: Collectives) -> Exchange:
-    latency = shots * (own.exchange_us * US + link.latency_s) + np.zeros_like(messages.members)
+def _shots(shots: int, messages: Messages, waits: Latencies) -> Exchange:
+    latency = shots * waits.exchange + np.zeros_like(messages.members)
     latency[messages.message_bytes > SHOT_BYTES] = np.inf
     if shots == 1:
         return Exchange(messages.others * messages.message_bytes, latency, 0.0)
@@ -133,14 +158,15 @@ def _shots(shots: int, messages: Messages, link: Link, own: Collectives) -> Exch
 
 
 def exchanges(
-    kind: Kind, messages: Messages, link: Link, own: Collectives, library: Library = "framework"
+    kind: Kind, messages: Messages, chip: Chip, own: Collectives, library: Library = "framework"
 ) -> dict[str, Exchange]:
     """The algorithms that a library has for a collective, by name."""
-    found = {"ring": _ring(kind, messages, link, own)}
+    waits = Latencies.of(chip, own)
+    found = {"ring": _ring(kind, messages, waits, own)}
     if kind == "all_reduce":
-        found |= {"tree": _tree(messages, link, own), "switch": _switch(messages, link, own)}
+        found |= {"tree": _tree(messages, waits, own), "switch": _switch(messages, waits, link_of(chip))}
         if library == "framework":
-            found |= {f"{shots} shot": _shots(shots, messages, link, own) for shots in (1, 2)}
+            found |= {f"{shots} shot": _shots(shots, messages, waits) for shots in (1, 2)}
     return found
 
 
@@ -154,15 +180,6 @@ def bound_s(kind: Kind, message_bytes: ArrayLike, members: ArrayLike, link: Link
     if kind == "all_reduce" and link.reduces:
         sent = np.minimum(sent, messages.message_bytes)
     return sent / link.bandwidth_bytes_per_s
-
-
-def seconds(kind: Kind, message_bytes: ArrayLike, members: ArrayLike, link: Link, constants: Constants) -> Numbers:
-    """Time of each collective as a kernel of a CUDA graph, by the algorithm that takes least; 0 of one device. [s]
-
-    Sizes are broadcast against one another. Raises RooflintError for an unknown kind and for sizes below 1.
-    """
-    messages = Messages(*columns_of(Messages._fields, message_bytes, members))
-    return Collective(kind=kind).on_link(messages, link, constants.collectives).seconds
 
 
 @dataclass(frozen=True)
@@ -216,51 +233,56 @@ class Collective(Kernel):
         """To start and end its kernel. [s]"""
         return US * (own.host_launch_us if self.library == "nccl" else own.launch_us)
 
-    def on_link(self, messages: Messages, link: Link, own: Collectives) -> Times:
-        """By the algorithm that takes least."""
-        terms = self._terms(messages, link, own)
+    def time(self, work: Work, chip: Chip, constants: Constants, gap_s: float | None = 0.0) -> Times:
+        """By the algorithm that takes least; 0 of one device. Raises MissingFactError for a chip without links."""
+        terms = self.terms(work, chip, constants)
         moved = terms["wire"]
         floors = np.array([terms["steps"] + terms["launch"]])
         return Times(np.zeros_like(moved), moved, moved + terms["pipeline"], floors)
 
-    def time(self, work: Work, chip: Chip, constants: Constants, gap_s: float | None = 0.0) -> Times:
-        """Bytes on the wire, and steps that wait for each other. Raises MissingFactError for a chip without links."""
-        return self.on_link(work.sizes, link_of(chip), constants.collectives)
-
     def terms(self, work: Work, chip: Chip, constants: Constants) -> Terms:
         """Bytes on the wire, what is lost to chunks, steps and the launch."""
-        return self._terms(work.sizes, link_of(chip), constants.collectives)
-
-    def algorithms(self, work: Work, chip: Chip, constants: Constants) -> list[str]:
-        """The name of the algorithm of each collective."""
-        link, own = link_of(chip), constants.collectives
-        found = exchanges(self.kind, work.sizes, link, own, self.library)
-        names, best = list(found), _best(found, link, own)
-        return [names[one] for one in best]
-
-    def rows(self, work: Work) -> Numbers:
-        """KiB of the message."""
-        return np.asarray(work.sizes.message_bytes / 1024)
-
-    def _terms(self, messages: Messages, link: Link, own: Collectives) -> dict[str, Numbers]:
-        found = exchanges(self.kind, messages, link, own, self.library)
-        best, shared = _best(found, link, own), messages.members > 1
+        messages, link, own = work.sizes, link_of(chip), constants.collectives
+        found = exchanges(self.kind, messages, chip, own, self.library)
+        best, shared = _best(found, link), messages.members > 1
 
         def chosen(part: Callable[[Exchange], Numbers]) -> Numbers:
             each = np.array([part(one) for one in found.values()])
             return np.where(shared, each[best, np.arange(len(best))], 0.0)
 
         return {
-            "wire": chosen(lambda one: one.wire_s(link, own)),
-            "pipeline": chosen(lambda one: one.pipeline_s(link, own)),
+            "wire": chosen(lambda one: one.wire_s(link)),
+            "pipeline": chosen(lambda one: one.pipeline_s(link)),
             "steps": chosen(lambda one: one.latency_s),
             "launch": np.where(shared, self.launch_s(own), 0.0),
         }
 
+    def algorithms(self, work: Work, chip: Chip, constants: Constants) -> list[str]:
+        """The name of the algorithm of each collective."""
+        found = exchanges(self.kind, work.sizes, chip, constants.collectives, self.library)
+        names, best = list(found), _best(found, link_of(chip))
+        return [names[one] for one in best]
 
-def _best(found: Mapping[str, Exchange], link: Link, own: Collectives) -> NDArray[np.int_]:
+    def alpha_beta_s(self, work: Work, chip: Chip, constants: Constants) -> Numbers:
+        """By the algorithm that takes least, without chunks and copies, at the bandwidth of the data sheet. [s]
+
+        Hockney, "The communication challenge for MPP", Parallel Computing 20(3), 1994.
+        doi:10.1016/S0167-8191(06)80021-9
+        """
+        own = replace(constants.collectives, copy_share=0.0)
+        found = exchanges(self.kind, work.sizes, chip, own, self.library)
+        full = link_of(chip).bandwidth_bytes_per_s
+        least_s = np.min([one.latency_s + one.sent_bytes / full for one in found.values()], axis=0)
+        return np.where(work.sizes.members > 1, self.launch_s(own) + least_s, 0.0)
+
+    def rows(self, work: Work) -> Numbers:
+        """KiB of the message."""
+        return np.asarray(work.sizes.message_bytes / 1024)
+
+
+def _best(found: Mapping[str, Exchange], link: Link) -> NDArray[np.int_]:
     """Position of the algorithm that takes least, of each collective."""
-    return np.asarray(np.argmin([one.seconds(link, own) for one in found.values()], axis=0))
+    return np.asarray(np.argmin([one.seconds(link) for one in found.values()], axis=0))
 
 
 def link_of(chip: Chip) -> Link:

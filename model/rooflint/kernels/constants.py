@@ -249,12 +249,12 @@ class Experts:
 class Collectives:
     """Of collectives over the links of a box."""
 
-    link_efficiency: float
-    """Share of the rate that NCCL counts on of a link that SMs attain. [1]"""
-    chunk_us: float
-    """Latency of a chunk in a pipeline. [us]"""
-    step_us: float
-    """Latency of a step of NCCL. [us]"""
+    copy_share: float
+    """Time to copy a byte that a device keeps, over that to send one. [1]"""
+    chunk_clocks: float
+    """Latency of a chunk in a pipeline. [clock]"""
+    step_clocks: float
+    """Latency of a step of NCCL. [clock]"""
     exchange_us: float
     """Latency of a shot: all devices wait for each other and read what their peers have written. [us]"""
     launch_us: float

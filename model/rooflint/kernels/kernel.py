@@ -169,6 +169,10 @@ class Kernel(ABC):
         moving = self.bytes_moved(work) / chip.bandwidth_bytes_per_s
         return np.asarray(np.maximum(self.macs(work) / chip.macs_per_s, moving))
 
+    def alpha_beta_s(self, work: Work, chip: Chip, constants: Constants) -> Numbers | None:
+        """Latencies, and what must be sent at full bandwidth; None of what sends nothing to other devices. [s]"""
+        return None
+
     def work(self, *sizes: ArrayLike, copies: Numbers | float = COLD, **named: ArrayLike) -> Work:
         """Ops of these sizes. Raises RooflintError for what cannot be."""
         return Work(self.sizes(*sizes, **named), bytes_per_element(self.precision), copies)

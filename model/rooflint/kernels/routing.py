@@ -11,7 +11,7 @@ DeepEP has two kinds of kernels for it, of which the one that takes least is tak
 
     latency + experts · latency of an expert + tokens of an SM · time of a token + wire / efficiency
 
-`wire` is what leaves a device, over what NCCL attains on its links. DeepEP, csrc/kernels/intranode.cu and
+`wire` is what leaves a device, over the rate that NCCL counts on. DeepEP, csrc/kernels/intranode.cu and
 internode_ll.cu at 04b06f7a. docs/method-silicon-layers.md has the measurements.
 """
 
@@ -130,19 +130,23 @@ class ExpertExchange(Kernel):
 
     def time(self, work: Work, chip: Chip, constants: Constants, gap_s: float | None = 0.0) -> Times:
         """By the kernels that take least; one device takes no time. Raises MissingFactError without links."""
-        ways = {"normal": self._normal, "low_latency": self._low_latency}
-        found = least([of(work, chip, constants) for name, of in ways.items() if self.kernels in (None, name)])
+        found = least(self._ways(work, chip, constants))
         alone = work.sizes.members == 1
         return Times(*(np.where(alone, 0.0, one) for one in found))
 
-    def _attained(self, chip: Chip, constants: Constants) -> float:
-        """By NCCL, on the links of a device. [B/s]"""
-        link = link_of(chip)
-        return constants.collectives.link_efficiency * link.counted * link.bandwidth_bytes_per_s
+    def alpha_beta_s(self, work: Work, chip: Chip, constants: Constants) -> Numbers:
+        """Latencies of the kernels, and what must be sent at the bandwidth of the data sheet. [s]"""
+        launches = [one.launch_s() for one in self._ways(work, chip, constants)]
+        return np.where(work.sizes.members > 1, np.min(launches, axis=0) + self.floor_s(work, chip), 0.0)
+
+    def _ways(self, work: Work, chip: Chip, constants: Constants) -> list[Times]:
+        """By each of the kernels that may be taken."""
+        ways = {"normal": self._normal, "low_latency": self._low_latency}
+        return [of(work, chip, constants) for name, of in ways.items() if self.kernels in (None, name)]
 
     def _normal(self, work: Work, chip: Chip, constants: Constants) -> Times:
         sizes, own, row = work.sizes, constants.routing, self.row_bytes(work)
-        wire = sizes.copies * sizes.abroad * row / self._attained(chip, constants)
+        wire = sizes.copies * sizes.abroad * row / link_of(chip).attained_bytes_per_s
         clocks = sizes.tokens * own.token_clocks + sizes.copies * row / own.sm_bytes
         carried = clocks / sizes.sms * chip.clock_s
         launch = US * (own.launch_us if self.way == "dispatch" else own.combine_launch_us)
@@ -152,7 +156,7 @@ class ExpertExchange(Kernel):
         sizes, own = work.sizes, constants.routing
         row = self.row_bytes(work) + (HEADER_BYTES if self.way == "dispatch" else 0)
         sent = sizes.tokens * sizes.top_k * sizes.abroad * row
-        wire = sent / (own.low_latency_efficiency * link_of(chip).counted * link_of(chip).bandwidth_bytes_per_s)
+        wire = sent / (own.low_latency_efficiency * link_of(chip).attained_bytes_per_s)
         busy = np.ceil(sizes.experts / np.ceil(sizes.experts / chip.sms))
         prepared = np.ceil(sizes.tokens / busy) * own.prepare_us * US if self.way == "dispatch" else np.zeros_like(wire)
         latency = (own.latency_us + sizes.experts * own.expert_ns / 1000) * US

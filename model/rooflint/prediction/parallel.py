@@ -17,8 +17,8 @@ from rooflint.hardware.device import Hardware
 from rooflint.hardware.names import systems_of
 from rooflint.hardware.registry import Registry
 from rooflint.hardware.system import System
-from rooflint.kernels.chip import Link, chip_of
-from rooflint.kernels.collectives import Messages, bound_s, ring_bytes, seconds
+from rooflint.kernels.chip import Chip, Link, chip_of
+from rooflint.kernels.collectives import Collective, Messages, bound_s, ring_bytes
 from rooflint.kernels.routing import ExpertExchange
 from rooflint.prediction.predict import Prediction, Setting, predict
 from rooflint.workloads.configuration import Transformer
@@ -319,20 +319,20 @@ class Split:
 
     def _each(self, one: Exchange, link: Link, found: Prediction) -> float:
         """One collective: what must be sent at full bandwidth and a launch, or its calibrated time. [s]"""
-        if found.silicon:
-            own = self.energies.silicon
-            if one.routed:
-                return self._routed(one.routed, one.members, link)
-            return float(np.sum(seconds(one.kind, message_bytes(one, self.setting), one.members, link, own)))
-        return (
-            float(np.sum(bound_s(one.kind, message_bytes(one, self.setting), one.members, link)))
-            + found.times.overhead_s
+        size = message_bytes(one, self.setting)
+        if not found.silicon:
+            return float(np.sum(bound_s(one.kind, size, one.members, link))) + found.times.overhead_s
+        chip = replace(
+            chip_of(self.place.hardware, self.setting.compute, self.energies.coefficients.launches()), link=link
         )
+        if one.routed:
+            return self._routed(one.routed, one.members, chip)
+        kernel = Collective(kind=one.kind)
+        return kernel.predict(kernel.work(size, one.members), chip, self.energies.silicon).item()
 
-    def _routed(self, one: Routed, members: int, link: Link) -> float:
+    def _routed(self, one: Routed, members: int, chip: Chip) -> float:
         """Tokens to their experts or back, by their calibrated kernels. [s]"""
         storage = kept_wide(self.setting.storage or self.setting.compute)
-        chip = chip_of(self.place.hardware, self.setting.compute, self.energies.coefficients.launches())
         kernel = ExpertExchange(storage, way=one.way)
         work = kernel.work(one.tokens, one.hidden, one.per_token, one.experts, members)
-        return kernel.predict(work, replace(chip, link=link), self.energies.silicon).item()
+        return kernel.predict(work, chip, self.energies.silicon).item()

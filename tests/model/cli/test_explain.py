@@ -7,7 +7,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from rooflint.answers import explain_attention
+from rooflint.answers import explain_attention, explain_collective
 from rooflint.answers.explain_gemm import LISTING, WAITS, GemmRecord
 from rooflint.base.errors import RooflintError
 from rooflint.cli.explain import app
@@ -142,3 +142,55 @@ def test_options_of_attention_are_passed_on():
 def test_attention_that_does_not_exist_is_refused(words, message):
     with pytest.raises(RooflintError, match=message):
         run("8", "64", "64", "-d", "h100-sxm5", *words, op="attention")
+
+
+# ---- collectives
+
+MESSAGES = [
+    ("all-reduce", "64MiB", "8", "-d", "h100-sxm5"),
+    ("all_gather", "1 GB", "4", "-d", "a100-sxm4-80gb", "--library", "nccl"),
+    ("point-to-point", "8kB", "2", "-d", "b200-sxm"),
+]
+
+
+@pytest.mark.parametrize("question", MESSAGES, ids=" ".join)
+def test_a_collective_fits_eighty_columns_beside_both_baselines_and_its_formats_agree(question):
+    text = run(*question, op="collective")
+    assert max(map(len, text.splitlines())) <= 80
+    for heading in ("Latency", "Terms", "Sensitivity to resources", "Facts", "Limitations"):
+        assert f"\n{heading} ─" in text
+    assert "of latency and bandwidth alone (α–β)" in text
+    assert "of the plain roofline" in text
+    found = explain_collective.CollectiveRecord.model_validate_json(run(*question, "-f", "json", op="collective"))
+    assert found.roofline_s < found.alpha_beta_s < found.latency_s
+    rows = list(csv.DictReader(io.StringIO(run(*question, "-f", "csv", op="collective"))))
+    assert tuple(rows[0]) == explain_collective.LISTING
+    assert [(row["term"], float(row["seconds"])) for row in rows] == [(one.term, one.seconds) for one in found.terms]
+    assert sum(one.seconds for one in found.terms) == pytest.approx(found.latency_s)
+    assert [fact.path for fact in found.facts] == [
+        "links.nvlink.count", "links.nvlink.rate", "units.tensor_core.clock",
+    ]  # fmt: skip
+
+
+def test_alpha_and_beta_of_a_collective_by_hand():
+    # 8 A100, 1 GB to all of them: 7 steps and a launch, and 875 MB over 12 links of 25 GB/s
+    asked = ("all-gather", "1GB", "8", "-d", "a100-sxm4-80gb")
+    found = json.loads(run(*asked, "-f", "json", op="collective"))
+    latencies = {one["term"]: one["seconds"] for one in found["terms"]}
+    assert found["alpha_beta_s"] == pytest.approx(875e6 / 300e9 + latencies["steps"] + latencies["launch"])
+    assert found["roofline_s"] == pytest.approx(875e6 / 300e9)
+    assert found["algorithm"] == "ring"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("all-reduce", "64", "8", "-d", "h100-sxm5"), "SIZE: want bytes, such as 64MiB, found '64'"),
+        (("all-reduce", "64 GB/s", "8", "-d", "h100-sxm5"), "SIZE: want bytes, such as 64MiB, found '64 GB/s'"),
+        (("broadcast", "1MB", "8", "-d", "h100-sxm5"), "kind: want one of all_reduce, .* found 'broadcast'"),
+        (("all-reduce", "1MB", "8", "-d", "a2"), "the device lacks the facts 'links'"),
+    ],
+)
+def test_a_collective_that_cannot_be_is_refused(words, message):
+    with pytest.raises(RooflintError, match=message):
+        run(*words, op="collective")

@@ -23,6 +23,7 @@ from rooflint_calibration.fits import (
     Fold,
     Sample,
     Step,
+    alpha_beta_scores,
     calibrate,
     fitted,
     format_constant,
@@ -117,6 +118,15 @@ def test_a_fold_does_not_see_its_family(solver):
     assert found.scores["gemm", "ada", "all"][0].mape == pytest.approx(3, rel=1e-2)
     assert found.folds["hopper"].scores["gemm", "all"][0].bias == pytest.approx(-3 / 4, rel=1e-2)
     assert 1000 < found.constants.products.start_clocks < 4000
+
+
+def test_latency_and_bandwidth_alone_are_scored_where_something_is_sent():
+    twice = replace(sample(1000.0), alpha_beta=lambda constants: 2 * sample(1000.0).seconds)
+    nothing = replace(sample(1000.0, subject="decode"), alpha_beta=lambda constants: None)
+    assert {key: one.mape for key, one in alpha_beta_scores([twice, nothing], START).items()} == {
+        ("gemm", "all"): pytest.approx(1),  # twice as long as measured
+        ("gemm", "long"): pytest.approx(1),
+    }
 
 
 def test_a_fold_starts_where_it_is_told():
@@ -375,7 +385,7 @@ def test_constants_of_other_ops_are_found_again(recorded):
         experts=replace(right.experts, launch_clocks=30000.0),
         latent=replace(right.latent, launch_clocks=5000.0),
         quantised=replace(right.quantised, energy_share=0.8),
-        collectives=replace(right.collectives, step_us=2.0, link_efficiency=0.6, chunk_us=1.0),
+        collectives=replace(right.collectives, step_clocks=3000.0, copy_share=0.6, chunk_clocks=2000.0),
     )
     few = {op: {name: (one.picked(150), on) for name, (one, on) in ones.items()} for op, ones in recorded.items()}
     fit = fits.ops_fit(few, FILE)

@@ -200,6 +200,15 @@ def run_attention(monkeypatch, tmp_path):
     return command
 
 
+def test_latency_and_bandwidth_alone_have_a_column_where_something_is_sent():
+    pair = Score(7, 0.236, -0.128), Score(7, 0.594, -0.574)
+    scores = {("all-reduce", "all"): pair, ("prefill", "all"): pair}
+    fold = Fold(SHIPPED.constants, scores, alpha_beta={("all-reduce", "all"): Score(7, 0.3, 0.1)})
+    found = calibrate.score_table(Calibration(SHIPPED.constants, {"ada": fold}), ("op", "left out", "part"))
+    assert found.columns[-1] == "α–β error %"
+    assert [(row[0], row[-1]) for row in found.rows] == [("all-reduce", "30.0"), ("prefill", "")]
+
+
 def test_the_same_constants_are_reproduced_and_their_scores_printed(run_attention):
     found = run_attention(0.001, "--check", "-f", "csv")
     assert found.exit_code == 0

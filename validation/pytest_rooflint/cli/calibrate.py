@@ -245,9 +245,11 @@ def network_table(found: Sequence[whole_networks.Held]) -> Table:
 
 
 def score_table(found: Calibration, labels: tuple[str, ...]) -> Table:
-    """Held-out scores beside those of the roofline baseline; `labels` are the columns that name a row."""
-    columns = (*labels, "rows", "error %", "bias %", "roofline error %", "roofline bias %")
-    scores = found.scores
+    """Held-out scores beside those of baselines; `labels` are the columns that name a row."""
+    columns: tuple[str, ...] = (*labels, "rows", "error %", "bias %", "roofline error %", "roofline bias %")
+    scores, alpha_beta = found.scores, found.alpha_beta
+    if alpha_beta:
+        columns = (*columns, "α–β error %")
     subjects = dict.fromkeys(subject for subject, _, _ in scores)
     if "op" in labels:
         scores = {key: pair for subject in sorted(subjects) for key, pair in scores.items() if key[0] == subject}
@@ -255,7 +257,11 @@ def score_table(found: Calibration, labels: tuple[str, ...]) -> Table:
     for (subject, family, part), (one, baseline) in scores.items():
         names = {"op": subject, "table": subject, "left out": family, "part": part, "regime": part}
         shares = (one.mape, one.bias, baseline.mape, baseline.bias)
-        rows.append((*(names[label] for label in labels), one.rows, *(f"{100 * share:.1f}" for share in shares)))
+        figures = [f"{100 * share:.1f}" for share in shares]
+        if alpha_beta:
+            plain = alpha_beta.get((subject, family, part))
+            figures.append(f"{100 * plain.mape:.1f}" if plain else "")
+        rows.append((*(names[label] for label in labels), one.rows, *figures))
     return Table(columns, tuple(rows))
 
 

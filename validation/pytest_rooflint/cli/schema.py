@@ -19,6 +19,7 @@ from rooflint.answers import (
     analyze,
     compare,
     explain_attention,
+    explain_collective,
     explain_gemm,
     explore,
     generation,
@@ -74,6 +75,7 @@ _MODEL: Mapping[str, type[BaseModel]] = {
     "tdp_estimate": tdp_estimate.TdpEstimateRecord,
     "tdp_registry": tdp_registry.TdpRegistryRecord,
     "explain_attention": explain_attention.AttentionRecord,
+    "explain_collective": explain_collective.CollectiveRecord,
     "explain_gemm": explain_gemm.GemmRecord,
     "explore": explore.ExploreRecord,
 }
