@@ -38,3 +38,20 @@ def did_you_mean(near: Sequence[str]) -> str:
     *others, last = near[:MOST] or ("",)
     listed = f"{', '.join(others)} or {last}" if others else last
     return f"; did you mean {listed}?" if near else ""
+
+
+def edits(one: str, other: str) -> int:
+    """Letters to insert, drop, replace or exchange with their neighbour to turn a text into another.
+
+    The optimal string alignment distance, as in Damerau, "A technique for computer detection and correction of
+    spelling errors", CACM 7(3), 1964. doi:10.1145/363958.363994
+    """
+    before, row = [0] * (len(other) + 1), list(range(len(other) + 1))
+    for i, letter in enumerate(one, 1):
+        older, before, row = before, row, [i]
+        for j, wanted in enumerate(other, 1):
+            least = min(row[-1] + 1, before[j] + 1, before[j - 1] + (letter != wanted))
+            if i > 1 and j > 1 and (letter, one[i - 2]) == (other[j - 2], wanted):
+                least = min(least, older[j - 2] + 1)
+            row.append(least)
+    return row[-1]

@@ -81,7 +81,9 @@ def list_devices(
     ]
     if not found:
         asked = ", ".join(word for word in (pattern, kind, wanted, architecture) if word)
-        raise RooflintError(f"no device matches '{asked}' ({len(devices.ids())} are known)")
+        raise RooflintError(
+            f"no device matches '{asked}' ({len(devices.ids())} are known; 'rooflint hardware' lists them)"
+        )
     typer.echo(write(_overview(found, wanted) if form in ("text", "md") else _figures(found, wanted), form), nl=False)
     if form == "text":
         typer.echo(NOTE)

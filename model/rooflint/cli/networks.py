@@ -17,6 +17,7 @@ from rooflint.answers.insights import METRICS
 from rooflint.api import predictions as api
 from rooflint.api.devices import registry
 from rooflint.base.errors import RooflintError
+from rooflint.base.suggestions import did_you_mean, nearest
 from rooflint.base.text import UNKNOWN
 from rooflint.cli import options
 from rooflint.cli.options import DeviceName, Specs, batch_of, batches_of, shapes_of
@@ -340,9 +341,14 @@ def networks_command(
 ) -> None:
     """List the networks that need no torch, with their parameters."""
     roots = registry(specs).roots
-    found = [name for name in api.networks(specs) if pattern.lower() in name.lower()]
+    names = api.networks(specs)
+    found = [name for name in names if pattern.lower() in name.lower()]
     if not found:
-        raise RooflintError(f"no network matches '{pattern}'; a torchvision network, an .onnx or .pt2 file also works")
+        beginnings = {name: (name, name[: len(pattern)], name[: len(pattern) + 1]) for name in names}
+        near = did_you_mean(nearest(pattern.lower(), beginnings, cutoff=0.8))
+        raise RooflintError(
+            f"no network matches '{pattern}'{near or ';'} a torchvision network, an .onnx or .pt2 file also works"
+        )
     is_read = form in ("text", "md")
     rows = tuple(_counted(name, roots, is_read) for name in found)
     typer.echo(write(Table(("network", "parameters", "active", "title"), rows), form), nl=False)

@@ -7,6 +7,7 @@ describe only, is in `vocabulary`.
 """
 
 import fnmatch
+import re
 import warnings
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
@@ -50,6 +51,9 @@ MOST_OF_SERIES = 64
 FEWEST_DIGITS = 3
 """Digits of a number that may stand for a product by itself."""
 
+_COMMA = re.compile(r",(?![^()\[\]]*[)\]])")
+"""A comma between names, not one within brackets: `V100 (SXM2, 32 GB)`."""
+
 
 class AmbiguousDeviceError(RooflintError):
     """A name that several devices answer to; the message names them."""
@@ -60,13 +64,17 @@ def select_devices(registry: Registry, names: Iterable[str] | None, at: str = ""
 
     Args:
         registry: the devices there are.
-        names: `t4`, `nvidia/l*`, `gpu`, `agx-orin-64@30w`; one text may hold several, with commas.
+        names: `t4`, `nvidia/l*`, `gpu`, `agx-orin-64@30w`; one text may hold several, with commas between them.
         at: operating point of all devices whose name says none.
 
     Warns ExpandedNameWarning of an abbreviation. Raises RooflintError for a name that no device has, and for one that
     several have.
     """
-    given = [word.strip() for text in names or () for word in text.split(",") if word.strip()] or DEFAULTS
+    given = [word.strip() for text in names or () for word in _COMMA.split(text) if word.strip()]
+    return _selected(registry, given or DEFAULTS, at)
+
+
+def _selected(registry: Registry, given: Iterable[str], at: str) -> list[Hardware]:
     found: dict[tuple[str, str | None], Hardware] = {}
     for word in given:
         name, _, mode = word.partition("@")
@@ -78,7 +86,9 @@ def select_devices(registry: Registry, names: Iterable[str] | None, at: str = ""
 
 def select_device(registry: Registry, name: str, at: str = "") -> Hardware:
     """The one device of a name. Warns ExpandedNameWarning; raises RooflintError where there is none or several."""
-    found = select_devices(registry, [name], at)
+    parts = _COMMA.split(name)
+    several = len(parts) > 1 and all(names_of(registry).meaning(part).devices for part in parts)
+    found = _selected(registry, parts if several else [name], at)  # else a comma belongs to the name
     if len(found) != 1:
         raise RooflintError(f"'{name}' names {len(found)} devices; want one")
     return found[0]
@@ -172,7 +182,8 @@ class Names:
 
     def hint(self, name: str) -> str:
         """`; did you mean …?` for a name that means no device, or how many are known."""
-        return did_you_mean(self.meaning(name).near) or f" ({len(self.registry.files)} are known)"
+        near = self.meaning(name).near
+        return did_you_mean(near) or f" ({len(self.registry.files)} are known; 'rooflint hardware' lists them)"
 
     @memoised
     def meaning(self, name: str) -> Meaning:
@@ -372,7 +383,7 @@ class Names:
         named = filter(_is_name, telling)
         found = found or {self._required[position][1] for word in named for position in self._by_word.get(word, ())}
         ids = [self._devices[place].id for place in sorted(found)]
-        return vocabulary.near_ids(name, ids) or ids or vocabulary.near_ids(name, self.registry.files)
+        return vocabulary.near_ids(name, ids) or ids or vocabulary.mistyped_ids(name, self.registry.files)
 
     def _begun(self, whole: str) -> Iterator[int]:
         """Places of the devices whose required words begin like a text."""

@@ -22,7 +22,7 @@ from rooflint.hardware.device import SYSTEM, Facts, Hardware, Joined
 from rooflint.hardware.schema import ArchitectureSpec, HardwareSpec, SharedSpec, SourcedSpec, SystemSpec
 from rooflint.hardware.spec_files import SECTIONS, empty, flatten, incomplete, read_override, read_spec, sources_of
 from rooflint.hardware.system import wrongly_joined
-from rooflint.hardware.vocabulary import near_ids
+from rooflint.hardware.vocabulary import mistyped_ids
 
 PACKAGED = Path(__file__).parents[1] / "specs"
 
@@ -447,7 +447,7 @@ def _with(facts: Facts, path: str, other: Fact | None) -> Facts:
 
 def _nearest(name: str, known: Collection[str]) -> str:
     """`; did you mean …?`, or how many ids there are."""
-    return did_you_mean(near_ids(name, known)) or f" ({len(known)} are known)"
+    return did_you_mean(mistyped_ids(name, known)) or f" ({len(known)} are known)"
 
 
 S = TypeVar("S", bound=SourcedSpec)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 
-from rooflint.base.suggestions import MOST, nearest
+from rooflint.base.suggestions import MOST, edits, nearest
 
 NOISE = frozenset(
     {
@@ -59,6 +59,9 @@ OTHER_PRODUCTS = frozenset(
     }
 )
 """Words of a remark that make another product of a name: part of a device, several, or one beside it."""
+
+LONG = 8
+"""Letters of a name in which two may be mistyped."""
 
 MOST_WORDS = 40
 """Words of a name that are read; no product name has more."""
@@ -238,3 +241,23 @@ def near_ids(name: str, ids: Iterable[str], most: int = MOST) -> list[str]:
     """
     spelt = {one: (squeezed(one.rpartition("/")[2]), "".join(required(one))) for one in ids}
     return nearest(squeezed(name.rpartition("/")[2]), spelt, most)
+
+
+def mistyped_ids(name: str, ids: Iterable[str], most: int = MOST) -> list[str]:
+    """Ids that begin like a name, or that differ from it in a letter or two: one in a short name, two in a long one.
+
+    What is further away is another product: an i9-13900K is no MI100, a DGX-1 no GTX 1070.
+    """
+    whole, telling = squeezed(name.rpartition("/")[2]), "".join(required(name))
+
+    def is_near(id_: str) -> bool:
+        own = squeezed(id_.rpartition("/")[2])
+        begins = len(whole) > 2 and own.startswith(whole)
+        return begins or _is_mistyped(whole, own) or _is_mistyped(telling, "".join(required(id_)))
+
+    return near_ids(name, filter(is_near, ids), most)
+
+
+def _is_mistyped(text: str, meant: str) -> bool:
+    allowed = 1 if len(meant) < LONG else 2
+    return abs(len(text) - len(meant)) <= allowed and text[:1] == meant[:1] and edits(text, meant) <= allowed

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rooflint.base.suggestions import did_you_mean, nearest
+from rooflint.base.suggestions import did_you_mean, edits, nearest
 
 
 @pytest.mark.parametrize(
@@ -27,3 +27,11 @@ def test_a_message_names_three_at_most():
     assert did_you_mean(["a"]) == "; did you mean a?"
     assert did_you_mean(["a", "b"]) == "; did you mean a or b?"
     assert did_you_mean(["a", "b", "c", "d"]) == "; did you mean a, b or c?"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "count"),
+    [("", "", 0), ("", "t4", 2), ("4009", "4090", 1), ("orn", "orin", 1), ("h1000", "h100", 1), ("m3", "mi300a", 4)],
+)
+def test_edits_are_letters_to_insert_drop_replace_or_exchange(one, other, count):
+    assert edits(one, other) == edits(other, one) == count

@@ -140,7 +140,10 @@ def test_csv_has_a_row_a_device(run):
 def test_a_pattern_that_matches_nothing_is_an_error(run):
     with pytest.raises(RooflintError) as caught:
         run("list", "zzzzzzzz")
-    assert str(caught.value) == f"no device matches 'zzzzzzzz' ({len(REGISTRY.ids())} are known)"
+    assert (
+        str(caught.value)
+        == f"no device matches 'zzzzzzzz' ({len(REGISTRY.ids())} are known; 'rooflint hardware' lists them)"
+    )
     with pytest.raises(RooflintError, match="no device matches 'toaster'"):
         run("list", "--kind", "toaster")
 
@@ -288,7 +291,9 @@ def test_an_architecture_is_a_part_of_its_name(run):
 
 
 def test_filters_that_leave_nothing_are_named(run):
-    with pytest.raises(RooflintError, match=r"no device matches 'cpu, fp8' \(\d+ are known\)"):
+    with pytest.raises(
+        RooflintError, match=r"no device matches 'cpu, fp8' \(\d+ are known; 'rooflint hardware' lists them\)"
+    ):
         run("list", "--kind", "cpu", "-p", "fp8")
 
 

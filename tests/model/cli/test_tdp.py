@@ -288,7 +288,7 @@ def test_a_project_may_add_a_device(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("nonsense",), r"no device matches 'nonsense' \(\d+ are known\)"),
+        (("nonsense",), r"no device matches 'nonsense' \(\d+ are known; 'rooflint hardware' lists them\)"),
         (("t4", "--unit", "mxu"), r"--unit: want one of cuda_core, fp64_core, tensor_core, found 'mxu'"),
         (("kpu-t64", "--at", "30w"), r"--at: want one of 10w, 3w, 6w, found '30w'"),
         (("t4", "--at", "30w"), r"--at: no device asked for has an operating point, found '30w'"),

@@ -243,7 +243,7 @@ def test_the_rtx_pro_6000_is_known_without_its_pro(name):
 @pytest.mark.parametrize(
     ("name", "near"),
     [
-        ("m3", "apple/m1, apple/m2 or "),
+        ("m3", "apple/m1 or apple/m2?"),
         ("h1000", "nvidia/h100-"),
         ("nvidia/h100-sxm5-81gb", "nvidia/h100-sxm5-80gb, "),
         ("mi308x", "amd/mi300x"),
@@ -257,11 +257,24 @@ def test_what_is_mistyped_is_not_guessed_but_suggested(name, near):
     assert str(caught.value).startswith(f"unknown device '{name}'; did you mean {near}")
 
 
-@pytest.mark.parametrize("name", ["", " ", "/", "zzzzzzzz"])
-def test_where_nothing_is_near_the_message_counts(name):
+@pytest.mark.parametrize("name", ["", " ", "/", "zzzzzzzz", "i9-13900K", "DGX-1", "9800X3D"])
+def test_where_nothing_is_near_the_message_says_how_to_list_devices(name):
     with pytest.raises(UnknownDeviceError) as caught:
         names_of(REGISTRY).device(name)
-    assert str(caught.value) == f"unknown device '{name}' ({len(REGISTRY.ids())} are known)"
+    count = len(REGISTRY.ids())
+    assert str(caught.value) == f"unknown device '{name}' ({count} are known; 'rooflint hardware' lists them)"
+
+
+@pytest.mark.parametrize("name", ["Tesla V100 (SXM2, 32 GB)", "Tesla V100-SXM2, 32 GB"])
+def test_a_comma_may_belong_to_a_name(name):
+    assert select_device(REGISTRY, name).id == "nvidia/v100-sxm2-32gb"
+
+
+def test_a_comma_in_brackets_does_not_part_names():
+    found = select_devices(REGISTRY, ["T4, V100 (SXM2, 32 GB)"])
+    assert [one.id for one in found] == ["nvidia/t4", "nvidia/v100-sxm2-32gb"]
+    with pytest.raises(RooflintError, match="'t4, l4' names 2 devices; want one"):
+        select_device(REGISTRY, "t4, l4")
 
 
 def test_several_devices_and_parts_are_no_device():

@@ -8,7 +8,7 @@ from pytest_rooflint.golden import kinds
 from pytest_rooflint.suite.verdict import Repair, Verdict
 from rooflint.base.errors import shown
 from rooflint.base.facts import Fact
-from rooflint.diagnosis.causes import Cause
+from rooflint.diagnosis.causes import UNKNOWN, Cause
 from rooflint_report import verdicts
 
 
@@ -160,3 +160,15 @@ def sentences(
             f"{place.to} instead of {place.from_} at {place.file}:{place.line}  {place.path}" for place in group
         )
         yield f"A single change fixes {of} and breaks nothing: write {changes}"
+
+
+def likeliest(verdict: verdicts.Verdict) -> str:
+    """The first candidate cause of a failing claim in one line, or its reason."""
+    first = verdict.causes[0] if verdict.causes else None
+    if first and first.file:
+        change = f": write {first.repair} instead of {first.current}" if first.repair else ""
+        return f"Likeliest cause: {first.file}:{first.line}  {first.path}{change}"
+    said = first.text if first else verdict.reason or UNKNOWN
+    return (
+        f"Likeliest cause: {verdict.file}:{verdict.line}  {said}" if first else f"{verdict.file}:{verdict.line}  {said}"
+    )

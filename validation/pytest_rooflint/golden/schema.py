@@ -140,11 +140,15 @@ class UnderivedSpec(Strict):
     why: Text
 
 
+Device = Annotated[Text, Field(max_length=200, description="vendor/name, as its spec file is called")]
+"""The id of a device; another name is refused where devices are known, with the id that is meant."""
+
+
 class GoldenSpec(Strict):
     """golden/**/*.yaml: what others published or measured about one subject."""
 
     title: Text | None = None
-    hardware: Id | None = None
+    hardware: Device | None = None
     architecture: Id | None = None
     machine: Text | None = None
     workload: Annotated[Any, BeforeValidator(_workload)] = None

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from pytest_rooflint.evidence.verdicts import places, record, sentences
+from pytest_rooflint.evidence.verdicts import likeliest, places, record, sentences
 from pytest_rooflint.repair import plan
 from pytest_rooflint.suite import verdict as judged
 from pytest_rooflint.suite.suite import Suite
@@ -22,6 +22,9 @@ from rooflint_report.differences import Watched
 from rooflint_report.evidence import Each, Problem
 from rooflint_report.sections.section import worst_first
 from rooflint_report.verdicts import Verdict
+
+FEW = 3
+"""Causes that have a line at the end."""
 
 
 class Results:
@@ -53,8 +56,11 @@ class Results:
         return [[one.nodeid for one in group] for group in groups if len(group) > 1]
 
     def repairs(self, fixed: Mapping[Repair, Sequence[str]]) -> list[str]:
-        """Repairs that several failing claims ask for."""
-        return [*sentences(self.failures, fixed)]
+        """Repairs that several failing claims ask for; where there is none, the likeliest cause of each of a few."""
+        if found := [*sentences(self.failures, fixed)]:
+            return found
+        groups = by_cause(self.failures, places(self.failures, fixed))
+        return [likeliest(group[0]) for group in groups] if len(groups) <= FEW else []
 
     def propose(self, target: str) -> list[str]:
         """Write the proposed patch, and say what was done. Raises OSError with a sentence."""
