@@ -24,6 +24,7 @@ def test_an_audit_has_a_finding_a_figure(table):
     (wrong,) = found.wrong
     assert (wrong.line, wrong.device, wrong.printed) == (3, "T4", "6.5 TFLOP/s")
     assert "T4: fp16 peak 6.5 TFLOP/s: wrong" in str(found)
+    assert repr(found) == "<Findings: 3 figures of 2 devices: 1 wrong, 1 unknown device, 1 right>"
 
 
 @pytest.mark.slow
@@ -58,6 +59,7 @@ def test_an_audit_needs_a_table(tmp_path):
 
 def test_the_projects_own_golden_files_pass(tiny):
     found = rl.check()
+    assert repr(found) == f"<Verdicts: {len(found)} pass>"
     assert found.ok
     assert {type(one) for one in found} == {Verdict}
     assert found.counts == {"pass": len(found)}

@@ -41,6 +41,9 @@ class Findings(Sequence[account.Finding]):
         """One row a figure, right ones too. Raises RooflintError where pandas is not installed."""
         return Columns.of(account.as_table(self.findings, everything=True)).to_pandas()
 
+    def __repr__(self) -> str:
+        return f"<Findings: {account.sentence(self.findings)}>"
+
     def __str__(self) -> str:
         return account.as_text(self.findings).rstrip("\n")
 
@@ -97,6 +100,9 @@ class Verdicts(Sequence[Verdict]):
     def counts(self) -> dict[str, int]:
         """Claims by outcome: pass, fail, xfail, undisclosed and so on."""
         return dict(Counter(one.outcome for one in self.verdicts))
+
+    def __repr__(self) -> str:
+        return f"<Verdicts: {tally(self.verdicts)}>"
 
     def __str__(self) -> str:
         shown = [*(one.text() for one in self.failures), *map(str, self.problems), tally(self.verdicts)]

@@ -164,6 +164,11 @@ class DeviceKernel(KernelTimes):
     own: Calibration | None = None
     """What its owner measured of the machine; chip and constants have it."""
 
+    def __repr__(self) -> str:
+        name = type(self.kernel).__name__.lower()
+        times = ", ".join(f"{one:.4g}" for one in self.seconds.ravel()[:3])
+        return f"<DeviceKernel {name} on {self.hardware.label}: {times}{', …' if self.seconds.size > 3 else ''} s>"
+
     @property
     def facts(self) -> tuple[Fact, ...]:
         """Of the device, then those of the machine's own calibration."""

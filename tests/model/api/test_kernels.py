@@ -15,6 +15,12 @@ def test_sizes_are_broadcast_and_each_is_timed_alone():
     assert together == pytest.approx(alone)
 
 
+def test_kernels_show_what_they_are_and_their_first_times():
+    times = rl.kernel("gemm", H100, m=4096, n=[1, 8, 64, 512], k=8192)
+    first = ", ".join(f"{seconds:.4g}" for seconds in times.seconds[:3])
+    assert repr(times) == f"<DeviceKernel gemm on nvidia/h100-sxm5-80gb: {first}, … s>"
+
+
 def test_the_floor_is_the_roofline():
     # 4096 · 512 · 8192 MAC × 2 / 989.4 TFLOP/s = 34.7 µs; memory takes less
     times = rl.kernel("gemm", rl.device(H100), **ONE)
