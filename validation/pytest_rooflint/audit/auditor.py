@@ -275,7 +275,7 @@ class Auditor:
             column.role, merged.precision, column.subject, merged.vector, merged.sparse, meaning.part, meaning.times
         )
         try:
-            number, assumed = printed(cell.text, merged, unit)
+            number, assumed = printed(cell.text, merged, unit, meaning.times)
         except NumberError as error:
             return unread(cell, column, name, asked, f"not read: {error}", file)
         if rated and merged.precision is None:

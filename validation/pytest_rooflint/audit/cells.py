@@ -65,7 +65,7 @@ _BARE: dict[str, tuple[tuple[float, str], ...]] = {
     "peak": ((3e4, "TFLOP/s"), (1e8, "GFLOP/s"), (math.inf, "FLOP/s")),
     "link": ((20, "TB/s"), (1e8, "GB/s"), (math.inf, "B/s")),
     "bandwidth": ((20, "TB/s"), (1e8, "GB/s"), (math.inf, "B/s")),
-    "capacity": ((1e5, "GB"), (math.inf, "B")),
+    "capacity": ((4000, "GB"), (1e6, "MB"), (math.inf, "B")),
     "tdp": ((math.inf, "W"),),
     "clock": ((20, "GHz"), (1e5, "MHz"), (math.inf, "Hz")),
     "bus": ((math.inf, "bit"),),
@@ -177,10 +177,11 @@ def noted_bits(text: str, column: Column, unit: str | None, value: float) -> lis
     return [f"{plain if own else f'{plain} {stated}'} is {show(column.role, value)}"]
 
 
-def printed(text: str, column: Column, unit: str | None = None) -> tuple[Printed, str | None]:
+def printed(text: str, column: Column, unit: str | None = None, times: int = 1) -> tuple[Printed, str | None]:
     """The number of a cell in base units, and the unit if it had to be assumed.
 
-    `unit` is that of the row, for a cell and a column without one. Raises NumberError.
+    `unit` is that of the row, for a cell and a column without one; `times` is the number of devices that the cell is
+    of. Raises NumberError.
     """
     plain, _ = _plain(text, column)
     match = _CELL.fullmatch(plain)
@@ -192,7 +193,7 @@ def printed(text: str, column: Column, unit: str | None = None) -> tuple[Printed
         raise NumberError(f"'{text}' is not a positive finite number")
     own = f"{own}/s" if own and column.role == "bandwidth" and is_unit_of(own, "capacity") else own  # 2 TB
     stated = own or _stated(column, unit, value)
-    likely = _likely(column, value)
+    likely = _likely(column, value, times)
     try:
         factor = _factor(stated or likely, column.role, likely)
     except NumberError as error:
@@ -209,9 +210,12 @@ def _stated(column: Column, unit: str | None, value: float) -> str | None:
         return None
     if stated == "FLOP/s" and value < _BARE["peak"][1][0]:  # `peak_flops: 989.5` says what is counted, and no prefix
         return None
-    if column.role == "capacity" and stated == "MB" and value % 1024 == 0:  # 32768 is 32 GiB
-        return "MiB"
-    return stated
+    return _binary(stated, value) if stated and column.role == "capacity" else stated
+
+
+def _binary(unit: str, value: float) -> str:
+    """The unit of a number as it is meant: 32768 MB are 32 GiB."""
+    return "MiB" if unit == "MB" and value % 1024 == 0 else unit
 
 
 def _why(plain: str) -> str:
@@ -250,9 +254,10 @@ def _divides(factor: str, value: float, role: str) -> bool:
     return role in _RATED and factor.isdigit() and int(factor) in DIVISORS and value > SMALL
 
 
-def _likely(column: Column, value: float) -> str:
+def _likely(column: Column, value: float, times: int) -> str:
     """The unit that a bare number is taken to be in; rates of integers are in OP/s."""
-    likely = next(unit for largest, unit in _BARE[column.role] if value < largest)
+    likely = next(unit for largest, unit in _BARE[column.role] if value / times < largest)
+    likely = _binary(likely, value)
     return likely.replace("FLOP/s", rate_unit(column.precision)) if column.precision in PRECISIONS else likely
 
 
