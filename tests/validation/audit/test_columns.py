@@ -550,3 +550,18 @@ def test_a_bandwidth_in_bits_is_told_from_one_in_bytes(audited, table, wanted):
 
 def test_the_peak_power_of_an_apu_is_a_figure_of_its_own(audited):
     assert statuses(audited("device,tdp (W)\nMI300A,550\nMI300A,760\n")) == ["right", "right"]
+
+
+@pytest.mark.parametrize("name", ["t_compute_cycles", "compute_occupancy", "compute mode", "compute_nodes"])
+def test_compute_beside_other_words_is_no_peak(name):
+    assert guessed(name) is None
+
+
+@pytest.mark.parametrize("name", ["compute", "Peak Compute", "Compute (TFLOPS)", "bf16_compute", "compute performance"])
+def test_compute_by_itself_is_a_peak(name):
+    assert guessed(name).role == "peak"
+
+
+@pytest.mark.parametrize("name", ["Memory speed", "Memory Speed (Gbps)", "mem_speed_gbps", "Speed per pin"])
+def test_the_speed_of_a_memory_is_that_of_a_pin(name):
+    assert guessed(name) is None

@@ -47,12 +47,18 @@ _OTHER_LINKS = frozenset({"links", "lanes", "count", "pcie", "host", "network", 
 """Words of numbers of links, and of links that are not between devices."""
 _PEER = re.compile(r"(?<![a-z])gpu[ _-]*(?:to|2|<->|↔)?[ _-]*gpu(?![a-z])", re.IGNORECASE)
 """What is between devices: `GPU-GPU`, `gpu_to_gpu`."""
+_SPEEDS = frozenset({"speed", "pin"})
+"""Words of the rate of one pin of a memory: `Memory speed (Gbps)`."""
 _MEMORY = frozenset({"memory", "mem", "vram", "dram", "hbm", "hbm2", "hbm2e", "hbm3", "hbm3e", "gddr6", "gddr6x"})
 _ONE_WAY = frozenset({"unidirectional", "uni", "unidir", "oneway", "direction", "way"})
 _PER = frozenset({"per", "efficiency", "w"})
 _CAPABILITY = frozenset({"capability", "capabilities", "cap", "cc"})
 """Words of a version of what a device can do: `compute_cap`."""
 _OPS = frozenset({"flop", "flops", "op", "ops", "mac", "macs", "fma"})
+_OF_COMPUTE = frozenset(
+    {"compute", "performance", "perf", "throughput", "rate", "speed", "power", "capacity", "ai", "dense", "sparse"}
+)
+"""Words beside `compute` in the name of a peak; beside others it is a time or a share: `t_compute_cycles`."""
 _VECTOR = frozenset({"vector", "simd", "shader", "valu"})
 _MATRIX = frozenset({"tensor", "matrix", "tc", "mma", "wmma", "mfma"})
 _MEASURED = frozenset(
@@ -143,7 +149,7 @@ _RULES = (
         {"memory", "mem"} | _PER | _HOST,
     ),
     _Rule("link", frozenset({"nvlink", "xgmi"}), frozenset(), _ONE_WAY | {"links", "lanes"}),
-    _Rule("bandwidth", frozenset({"bw", "bandwidth", "bandwith"}), _BANDWIDTHS, _CACHES | _LINKS | _HOST),
+    _Rule("bandwidth", frozenset({"bw", "bandwidth", "bandwith"}), _BANDWIDTHS, _CACHES | _LINKS | _HOST | _SPEEDS),
     _Rule("bus", frozenset({"bus", "interface"}), frozenset({"bit"}), _LINKS),
     _Rule(
         "tdp",
@@ -155,7 +161,7 @@ _RULES = (
         "capacity",
         frozenset({"vram", "memory", "capacity", "hbm", "dram"}),
         _CAPACITIES,
-        _CACHES | _HOST | _LEFT | _LINKS | {"clock", "type", "compute", "bw", "bandwidth"},
+        _CACHES | _HOST | _LEFT | _LINKS | _SPEEDS | {"clock", "type", "compute", "bw", "bandwidth"},
     ),
     _Rule("peak", frozenset({"peak", "peaks", "flops", "compute"}), _RATES, _PER | _HOST | _DIMENSIONS | _CAPABILITY),
 )
@@ -405,7 +411,8 @@ def _role(words: list[str], title: str, unit: str | None) -> str | None:
         return None
     for rule in _RULES:
         if (rule.words & has or unit in rule.units) and not rule.spoilt & has:
-            return rule.role
+            said = rule.words & has == {"compute"} and not unit and not _precision(words)
+            return None if said and not has <= _OF_COMPUTE | _GENERIC | _WHOLE | _MATRIX | _VECTOR else rule.role
     return "peak" if _precision(words) and not (_DIMENSIONS | _HOST) & has else None
 
 
