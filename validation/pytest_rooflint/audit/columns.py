@@ -27,7 +27,7 @@ _SEVERAL = frozenset({"gpus", "tpus", "npus", "accelerators", "devices", "cards"
 _NUMBERED = frozenset({"num", "number", "no", "nr", "n", "of", "count", "qty", "quantity"})
 """Words of a column that gives the number of devices: `Num GPUs`, `number of devices`, `gpus`."""
 _COUNTED = {
-    **dict.fromkeys(("cuda cores", "shading units", "shaders"), "cuda_core"),
+    **dict.fromkeys(("cuda cores", "fp32 cores", "shading units", "shaders"), "cuda_core"),
     "stream processors": "stream_processor",
     "tensor cores": "tensor_core",
     "matrix cores": "matrix_core",
@@ -120,7 +120,7 @@ _LEFT = frozenset(
 """Words of a part of the memory, or of what a program wants of it."""
 _WHOLE = frozenset({"gpu", "device", "chip", "accelerator", "card", "board"})
 """Words of what a spec is about: a figure per GPU is one of the GPU."""
-_INSTANCES = frozenset({"instance", "vcpu", "vcpus", "vm", "flavor", "flavour"})
+_INSTANCES = frozenset({"instance", "vcpu", "vcpus", "cpus", "vm", "flavor", "flavour"})
 """Words of what a cloud rents: the memory beside them is that of the machine."""
 _PER_PART = re.compile(r"/\s*(sms?|gpcs?|tpcs?|cus?|cores?|nodes?|servers?|racks?)\b", re.IGNORECASE)
 _SIZE = re.compile(r"(?<![A-Za-z0-9.])\d+[ _-]?[GT]i?B(?![A-Za-z0-9/])", re.IGNORECASE)
@@ -291,12 +291,15 @@ def guessed(name: str) -> Column | None:
     role = _role(words, title, unit) if _is_said_by_itself(name) else None
     if role is None or repeated or ("per" in words and role != "rate"):  # it may be of any of several columns
         return None
-    if role == "link" and not (unit or {"bw", "bandwidth"} & set(words)):  # a generation: NVLink 4
+    is_generation = role == "link" and not (unit or {"bw", "bandwidth"} & set(words))  # NVLink 4
+    is_of_host = role == "capacity" and "ram" in words and not _is_of_device(name)  # as often as of the device
+    if is_generation or is_of_host:
         return None
     if role == "capacity" and unit and is_per_second(name):  # hbm_bytes_per_s
         role, unit = "bandwidth", f"{unit}/s"
     unit = f"{unit}/s" if role == "bandwidth" and unit in _CAPACITIES else unit  # memory_bandwidth_tb
-    column = Column(name, role, _precision(words), subject=_subject(role, title), unit=unit)
+    precision = None if role == "count" else _precision(words)  # FP32 cores
+    column = Column(name, role, precision, subject=_subject(role, title), unit=unit)
     column = replace(column, vector=_vector(words), sparse=_sparse(words), either=_either(name, column.precision))
     if (column.precision, column.vector) == ("fp32", False):  # of units without FP32, it is what they round FP32 to
         column = replace(column, either="tf32")
@@ -406,7 +409,10 @@ def _role(words: list[str], title: str, unit: str | None) -> str | None:
     if has & {"clk", "cycle"} and has & _OPS:
         return "rate"
     if any(f" {counted} " in f" {title} " for counted in _COUNTED) and not unit:
-        return None if _OF_ONE & has else "count"
+        is_of_rate = _precision(words) and _MATRIX & has  # FP16 Tensor Cores: how many, or how fast
+        return None if _OF_ONE & has or is_of_rate else "count"
+    if "cores" in has and _precision(words) and not (unit or (_VECTOR | _MATRIX | {"cuda"}) & has):  # INT32 cores
+        return None
     if not unit and has == {"compute", "capacity"}:  # a compute capability
         return None
     for rule in _RULES:
