@@ -584,3 +584,13 @@ def test_cores_of_which_specs_have_no_number_and_those_that_may_be_a_rate_are_no
 def test_ram_is_of_the_host_unless_it_is_said_to_be_of_the_device():
     assert guessed("ram_gb") is None
     assert guessed("gpu_ram_gb").role == "capacity"
+
+
+@pytest.mark.parametrize("name", ["FA3 FP16", "FlashAttention-2 BF16", "cuBLAS BF16 TFLOPS", "GEMM fp16 (TFLOPS)"])
+def test_what_a_kernel_reached_is_no_spec(name):
+    assert guessed(name) is None
+
+
+@pytest.mark.parametrize("name", ["L2 cache (MB)", "Caches (GB)", "SLC (GB)", "on-chip memory (MB)"])
+def test_caches_are_not_the_memory(name):
+    assert guessed(name) is None

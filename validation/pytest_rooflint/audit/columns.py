@@ -37,7 +37,10 @@ _COUNTED = {
 _BANDWIDTHS = frozenset({"GB/s", "TB/s", "MB/s", "GiB/s", "TiB/s", "Gbit/s", "Tbit/s", "B/s"})
 _CAPACITIES = frozenset({"GB", "GiB", "TB"})
 _RATES = frozenset({"TFLOP/s", "GFLOP/s", "PFLOP/s", "TOP/s", "GOP/s", "POP/s", "FLOP/s"})
-_CACHES = frozenset({"l1", "l2", "l3", "llc", "cache", "sram", "smem", "lds", "shared", "register", "registers"})
+_CACHES = frozenset(
+    {"l1", "l2", "l3", "llc", "slc", "cache", "caches", "sram", "scratchpad"}
+    | {"smem", "lds", "shared", "register", "registers"}
+)
 _LINKS = frozenset(
     {"nvlink", "pcie", "interconnect", "network", "networking", "net", "nic", "link", "ici", "fabric"}
     | {"infiniband", "ethernet", "ib"}
@@ -67,6 +70,8 @@ _MEASURED = frozenset(
         *("factor", "speedup", "seconds", "ms", "us", "latency", "time", "throughput", "weights", "weight", "loss"),
         *("stream", "sustained", "effective", "observed", "empirical", "practical", "realistic", "attained"),
         *("idle", "avg", "average", "mean", "bench", "benchmark", "tokens", "score", "overhead"),
+        *("flash", "attention", "attn", "flashattention", "flashattn", "fa1", "fa2", "fa3", "fa4", "sdpa"),
+        *("gemm", "sgemm", "hgemm", "dgemm", "blas", "cublas", "cutlass", "triton", "hpl", "linpack", "mlperf"),
         *("elbow", "knee", "expert", "ridge", "balance", "intensity"),
     }
 )
