@@ -36,6 +36,7 @@ _AROUND = re.compile(
     re.IGNORECASE,
 )
 _REMARK = re.compile(r"\((?!\s*\d+(?:[.]\d+)?\s*\))[^()]*\)")
+_UNIT_IN_REMARK = re.compile(r"(?<![\w./-])(?<!\d )[A-Za-z]{2,}(?:/s(?:ec)?)?(?![\w/])")
 _SPARSITY = re.compile(r"\(?\b(?:(with(?:out)?|w/o?)\s+)?(sparse|sparsity|dense)\b\)?", re.IGNORECASE)
 _NO_VALUE = frozenset(
     {
@@ -159,6 +160,13 @@ def is_unit_of(text: str, quantity: str) -> bool:
         return False
 
 
+def unit_of_remark(remark: str, quantity: str) -> str | None:
+    """The unit that a comment gives for a number: `GFLOP/s`, and not that of a number of its own: `24 GB`."""
+    named = {unit for word in _UNIT_IN_REMARK.findall(remark) if (unit := unit_spelt(word))}
+    fitting = {unit for unit in named if is_unit_of(unit, quantity)} - {"FLOP/s"}  # what is counted, without a prefix
+    return fitting.pop() if len(fitting) == 1 else None
+
+
 def quantity_of(text: str) -> str:
     """The quantity of which a text has a unit, `24 GB` or `3.35 TB/s`; `value` where it has none."""
     match = _CELL.fullmatch(_BLANKS.sub(" ", text).strip())
@@ -205,7 +213,7 @@ def printed(text: str, column: Column, unit: str | None = None, times: int = 1) 
 
 def _stated(column: Column, unit: str | None, value: float) -> str | None:
     """The unit that the column or the row states, as it is meant for a number."""
-    stated = column.unit or unit
+    stated = unit if unit and column.unit == "FLOP/s" else column.unit or unit
     if column.role in _BASES and value >= BASE:
         return None
     if stated == "FLOP/s" and value < _BARE["peak"][1][0]:  # `peak_flops: 989.5` says what is counted, and no prefix
