@@ -52,6 +52,7 @@ from pytest_rooflint.audit.shared import (
     of_links,
     of_other_device,
     of_something_else,
+    of_whole_chips,
     parts_of,
     table_wide,
     with_digits_of_columns,
@@ -145,7 +146,7 @@ class Auditor:
         once = {(one.key, one.cell.line if is_source else 0): one for one in reversed(figures)}
         others = [one for one in read_off if isinstance(one, Finding)]
         left = [name for name in names if name not in known and name not in self.mapping]
-        judged = of_links(self._judged(list(once.values()), file))
+        judged = of_whole_chips(of_links(self._judged(list(once.values()), file)))
         judged = of_something_else(table_wide(judged, self._has_sparse))
         runs = self._of_training(rows, known, file)
         findings = [*judged, *runs, *others, *unnamed(rows, file), *ignored(left, rows, file)]
