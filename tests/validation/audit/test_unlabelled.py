@@ -61,6 +61,8 @@ def test_what_vendors_advertise_is_right_in_one_precision_or_not_read(audited):
         ("'memory': 81920,  # MiB", "right"),
         ("'memory_bandwidth': 3350,  # GB/s of 80 GB", "right"),
         ("'memory': 80,  # MiB", "wrong"),
+        ("'peak_tflops': 7.5,  # TFLOPS/SM", "not checked"),
+        ("'peak': 1.87,  # TFLOP/s per core", "not checked"),
     ],
 )
 def test_a_remark_gives_the_unit_of_a_number(audited, field, status):

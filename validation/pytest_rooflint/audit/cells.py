@@ -37,6 +37,7 @@ _AROUND = re.compile(
 )
 _REMARK = re.compile(r"\((?!\s*\d+(?:[.]\d+)?\s*\))[^()]*\)")
 _UNIT_IN_REMARK = re.compile(r"(?<![\w./-])(?<!\d )[A-Za-z]{2,}(?:/s(?:ec)?)?(?![\w/])")
+_PER_PART = re.compile(r"([A-Za-z]{2,}(?:/s(?:ec)?)?) ?(?:/|per) ?(?:SMs?|CUs?|cores?)(?![A-Za-z])", re.IGNORECASE)
 _SPARSITY = re.compile(r"\(?\b(?:(with(?:out)?|w/o?)\s+)?(sparse|sparsity|dense)\b\)?", re.IGNORECASE)
 _NO_VALUE = frozenset(
     {
@@ -161,7 +162,13 @@ def is_unit_of(text: str, quantity: str) -> bool:
 
 
 def unit_of_remark(remark: str, quantity: str) -> str | None:
-    """The unit that a comment gives for a number: `GFLOP/s`, and not that of a number of its own: `24 GB`."""
+    """The unit that a comment gives for a number: `GFLOP/s`, and not that of a number of its own: `24 GB`.
+
+    What is per part of a device, `TFLOPS/SM`, is returned as it stands; it is no unit that can be read.
+    """
+    per_part = _PER_PART.search(remark)
+    if per_part and is_unit_of(per_part[1], quantity):
+        return per_part[0]
     named = {unit for word in _UNIT_IN_REMARK.findall(remark) if (unit := unit_spelt(word))}
     fitting = {unit for unit in named if is_unit_of(unit, quantity)} - {"FLOP/s"}  # what is counted, without a prefix
     return fitting.pop() if len(fitting) == 1 else None
@@ -213,7 +220,8 @@ def printed(text: str, column: Column, unit: str | None = None, times: int = 1) 
 
 def _stated(column: Column, unit: str | None, value: float) -> str | None:
     """The unit that the column or the row states, as it is meant for a number."""
-    stated = unit if unit and column.unit == "FLOP/s" else column.unit or unit
+    is_nearer = unit and (column.unit == "FLOP/s" or not unit_spelt(unit))  # of a remark, which says more
+    stated = unit if is_nearer else column.unit or unit
     if column.role in _BASES and value >= BASE:
         return None
     if stated == "FLOP/s" and value < _BARE["peak"][1][0]:  # `peak_flops: 989.5` says what is counted, and no prefix
