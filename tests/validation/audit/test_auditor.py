@@ -270,7 +270,7 @@ def test_memory_beside_an_instance_is_not_checked_unless_it_is_a_devices(audited
 
 def test_tops_of_no_one_precision_are_not_checked(audited):
     # INT8, INT8 with sparsity, and FP4 with sparsity
-    table = "GPU,AI TOPS\nRTX 3090,285\nRTX 4090,1321\nRTX 5090,3352\n"
+    table = "GPU,TOPS\nRTX 3090,285\nRTX 4090,1321\nRTX 5090,3352\n"
     assert [one.note for one in audited(table)] == ["no column gives its precision"] * 3
 
 

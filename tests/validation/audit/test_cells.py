@@ -204,3 +204,12 @@ def test_two_figures_of_a_cell_in_two_units_are_one_unless_they_differ():
     assert parts("9 TFLOPS (8873 GFLOPS)", PEAK) == [("9 TFLOPS (8873 GFLOPS)", None)]
     assert parts("9TFLOPS(11,758GFLOPS)", PEAK) == [("9 TFLOPS", None), ("11758 GFLOPS", None)]
     assert parts("24 GB (16 W)", MEMORY) == [("24 GB (16 W)", None)]
+
+
+@pytest.mark.parametrize(
+    ("device", "text"),
+    [("TITAN V", "12288"), ("RTX 3060", "12288"), ("H100 SXM", "81920"), ("GB200 NVL72", "13392"), ("H100 SXM", "80")],
+)
+def test_a_bare_memory_of_thousands_is_in_megabytes_unless_it_is_of_many_devices(audited, device, text):
+    (finding,) = audited(f"device,memory\n{device},{text}\n")
+    assert finding.status == "right"

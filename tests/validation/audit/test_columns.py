@@ -550,3 +550,47 @@ def test_a_bandwidth_in_bits_is_told_from_one_in_bytes(audited, table, wanted):
 
 def test_the_peak_power_of_an_apu_is_a_figure_of_its_own(audited):
     assert statuses(audited("device,tdp (W)\nMI300A,550\nMI300A,760\n")) == ["right", "right"]
+
+
+@pytest.mark.parametrize("name", ["t_compute_cycles", "compute_occupancy", "compute mode", "compute_nodes"])
+def test_compute_beside_other_words_is_no_peak(name):
+    assert guessed(name) is None
+
+
+@pytest.mark.parametrize("name", ["compute", "Peak Compute", "Compute (TFLOPS)", "bf16_compute", "compute performance"])
+def test_compute_by_itself_is_a_peak(name):
+    assert guessed(name).role == "peak"
+
+
+@pytest.mark.parametrize("name", ["Memory speed", "Memory Speed (Gbps)", "mem_speed_gbps", "Speed per pin"])
+def test_the_speed_of_a_memory_is_that_of_a_pin(name):
+    assert guessed(name) is None
+
+
+@pytest.mark.parametrize("name", ["FP16 (non-Tensor)", "fp16_nontensor", "FP16 w/o tensor cores", "fp16_no_tensor"])
+def test_a_rate_without_tensor_cores_is_that_of_vector_lanes(audited, name):
+    assert statuses(audited(f"gpu,{name}\nH100 SXM,133.8\n")) == ["right"]
+
+
+def test_cores_of_a_precision_are_a_count(audited):
+    assert statuses(audited("gpu,FP32 Cores / GPU\nH100 SXM,16896\nA100 SXM,6912\n")) == ["right", "right"]
+
+
+@pytest.mark.parametrize("name", ["INT32 Cores / GPU", "FP64 cores", "FP16 Tensor Cores"])
+def test_cores_of_which_specs_have_no_number_and_those_that_may_be_a_rate_are_not_read(name):
+    assert guessed(name) is None
+
+
+def test_ram_is_of_the_host_unless_it_is_said_to_be_of_the_device():
+    assert guessed("ram_gb") is None
+    assert guessed("gpu_ram_gb").role == "capacity"
+
+
+@pytest.mark.parametrize("name", ["FA3 FP16", "FlashAttention-2 BF16", "cuBLAS BF16 TFLOPS", "GEMM fp16 (TFLOPS)"])
+def test_what_a_kernel_reached_is_no_spec(name):
+    assert guessed(name) is None
+
+
+@pytest.mark.parametrize("name", ["L2 cache (MB)", "Caches (GB)", "SLC (GB)", "on-chip memory (MB)"])
+def test_caches_are_not_the_memory(name):
+    assert guessed(name) is None

@@ -190,3 +190,10 @@ def test_links_do_not_tell_a_board_from_a_module(audited):
     # the PCIe board of 40 GB has a base clock of 765 MHz, and by a bridge the 600 GB/s of a module
     found = audited("device,base_clock,mem_bw,nvlink_bw\nA100-40,765,1555,600\n")
     assert not any(one.is_wrong for one in found)
+
+
+@pytest.mark.parametrize("device", ["Apple M1", "Jetson AGX Orin 64GB"])
+def test_a_clock_of_a_chip_with_cpu_cores_is_wrong_only_where_it_is_said_to_be_of_the_gpu(audited, device):
+    plain, core, gpu = audited(f"device,Clock (GHz),P-core clock (GHz),GPU clock (GHz)\n{device},3.2,3.2,3.2\n")
+    assert [plain.status, core.status, gpu.status] == ["not checked", "not checked", "wrong"]
+    assert "CPU cores" in plain.note

@@ -45,3 +45,32 @@ def test_vector_lanes_are_held_against_fp32(audited):
         ("vector fp32 peak", "wrong"),
     ]
     assert findings[1].explanations[0].error == "MAC for op"
+
+
+def test_what_vendors_advertise_is_right_in_one_precision_or_not_read(audited):
+    found = audited("gpu,AI TOPS\nRTX 3090,285\nRTX 4090,1321\nRTX 5090,3352\nRTX 4080,1234\n")
+    assert [one.status for one in found] == ["right", "right", "right", "not checked"]
+    assert [one.quantity for one in found[:3]] == ["int8 peak", "sparse fp8 peak", "sparse fp4 peak"]
+
+
+@pytest.mark.parametrize(
+    ("field", "status"),
+    [
+        ("'peak': 989000,  # GFLOP/s", "right"),
+        ("'peak': 0.989,  # dense BF16, in PFLOP/s", "right"),
+        ("'memory': 81920,  # MiB", "right"),
+        ("'memory_bandwidth': 3350,  # GB/s of 80 GB", "right"),
+        ("'memory': 80,  # MiB", "wrong"),
+        ("'peak_tflops': 7.5,  # TFLOPS/SM", "not checked"),
+        ("'peak': 1.87,  # TFLOP/s per core", "not checked"),
+    ],
+)
+def test_a_remark_gives_the_unit_of_a_number(audited, field, status):
+    source = f"GPUS = {{\n  'h100 sxm': {{\n    {field}\n  }},\n}}\n"
+    [finding] = audited(source, "gpus.py")
+    assert finding.status == status
+
+
+def test_a_unit_in_the_remark_of_one_number_is_not_that_of_others(audited):
+    source = "PEAK = {\n  'a100 sxm': 312000,  # GFLOP/s\n  'h100 sxm': 989,  # TFLOP/s\n}\n"
+    assert [one.status for one in audited(source, "gpus.py")] == ["right", "right"]

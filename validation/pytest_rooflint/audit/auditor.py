@@ -17,6 +17,7 @@ from pytest_rooflint.audit.cells import (
     noted_bits,
     parts,
     printed,
+    unit_of_remark,
 )
 from pytest_rooflint.audit.columns import Column, columns, remarked
 from pytest_rooflint.audit.findings import (
@@ -51,13 +52,14 @@ from pytest_rooflint.audit.shared import (
     of_links,
     of_other_device,
     of_something_else,
+    of_whole_chips,
     parts_of,
     table_wide,
     with_digits_of_columns,
 )
 from pytest_rooflint.audit.tables import PYTHON, read
 from pytest_rooflint.audit.training_columns import guessed
-from pytest_rooflint.audit.unlabelled import cores, presumed
+from pytest_rooflint.audit.unlabelled import cores, of_ai, of_two, presumed, says_ai
 from rooflint.base.errors import refuse
 from rooflint.base.memo import memoised
 from rooflint.base.precision import PRECISIONS
@@ -144,7 +146,7 @@ class Auditor:
         once = {(one.key, one.cell.line if is_source else 0): one for one in reversed(figures)}
         others = [one for one in read_off if isinstance(one, Finding)]
         left = [name for name in names if name not in known and name not in self.mapping]
-        judged = of_links(self._judged(list(once.values()), file))
+        judged = of_whole_chips(of_links(self._judged(list(once.values()), file)))
         judged = of_something_else(table_wide(judged, self._has_sparse))
         runs = self._of_training(rows, known, file)
         findings = [*judged, *runs, *others, *unnamed(rows, file), *ignored(left, rows, file)]
@@ -207,7 +209,7 @@ class Auditor:
 
     def _with_precision(self, column: Column, rows: Sequence[Row], known: Mapping[str, Column]) -> Column:
         """A column of peaks with the precision that it is presumed to have where its cells say none."""
-        if column.role != "peak" or column.precision:
+        if column.role != "peak" or column.precision or says_ai(column):
             return column
         figures = []
         for row in rows:
@@ -228,7 +230,7 @@ class Auditor:
             cell, named = row.get(column.name), named_by(row, known)
             context = stated_by(row, known)
             stated = merged_with(column, context)
-            if cell is None or named is None or context.unit:
+            if cell is None or named is None or context.unit or unit_of_remark(cell.remark, column.role):
                 continue
             precisions = (stated.precision,) if stated.precision else column.presumed
             asked = [Asked("peak", precision, None, stated.vector, stated.sparse) for precision in precisions]
@@ -259,7 +261,8 @@ class Auditor:
                 for text, sparse in parts(row[name].text, column):
                     own = column if sparse is None or column.role != "peak" else replace(column, sparse=sparse)
                     own = replace(own, vector=True) if is_beside(row, own) else own
-                    cell, unit = replace(row[name], text=text), context.unit if name in of_unit else None
+                    cell, unit = replace(row[name], text=text), unit_of_remark(row[name].remark, column.role)
+                    unit = context.unit if name in of_unit else unit
                     yield self._figure(cell, own, context, unit, named.text, meaning, file)
 
     def _figure(
@@ -275,21 +278,18 @@ class Auditor:
             column.role, merged.precision, column.subject, merged.vector, merged.sparse, meaning.part, meaning.times
         )
         try:
-            number, assumed = printed(cell.text, merged, unit)
+            number, assumed = printed(cell.text, merged, unit, meaning.times)
         except NumberError as error:
             return unread(cell, column, name, asked, f"not read: {error}", file)
-        if rated and merged.precision is None:
+        if says_ai(column) and not merged.precision:
+            asked = of_ai(asked, number, meaning.devices, self.identifier)
+        if rated and asked.precision is None:
             return unread(cell, column, name, asked, "no column gives its precision", file)
         if merged.precision in _UNCHECKED and not any(self.identifier.fitting(asked, one) for one in meaning.devices):
             return unread(cell, column, name, asked, f"specs have no {merged.precision} rates", file)
         if merged.either:
-            other = replace(asked, precision=merged.either)
-            own = any(self.identifier.agreeing(number, asked, device) for device in meaning.devices)
-            fits = not own and any(self.identifier.agreeing(number, other, device) for device in meaning.devices)
-            lacks = not any(self.identifier.fitting(asked, device) for device in meaning.devices) and any(
-                self.identifier.fitting(other, device) for device in meaning.devices
-            )
-            asked = other if fits or lacks else asked
+            asked = of_two(asked, merged.either, number, meaning.devices, self.identifier)
+        is_presumed = is_presumed or (rated and merged.precision is None)
         notes = [f"no precision given; taken as {asked.precision}"] if is_presumed else []
         if not is_presumed and merged.precision != stated.precision:
             notes.append(

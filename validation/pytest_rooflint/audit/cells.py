@@ -36,6 +36,8 @@ _AROUND = re.compile(
     re.IGNORECASE,
 )
 _REMARK = re.compile(r"\((?!\s*\d+(?:[.]\d+)?\s*\))[^()]*\)")
+_UNIT_IN_REMARK = re.compile(r"(?<![\w./-])(?<!\d )[A-Za-z]{2,}(?:/s(?:ec)?)?(?![\w/])")
+_PER_PART = re.compile(r"([A-Za-z]{2,}(?:/s(?:ec)?)?) ?(?:/|per) ?(?:SMs?|CUs?|cores?)(?![A-Za-z])", re.IGNORECASE)
 _SPARSITY = re.compile(r"\(?\b(?:(with(?:out)?|w/o?)\s+)?(sparse|sparsity|dense)\b\)?", re.IGNORECASE)
 _NO_VALUE = frozenset(
     {
@@ -65,7 +67,7 @@ _BARE: dict[str, tuple[tuple[float, str], ...]] = {
     "peak": ((3e4, "TFLOP/s"), (1e8, "GFLOP/s"), (math.inf, "FLOP/s")),
     "link": ((20, "TB/s"), (1e8, "GB/s"), (math.inf, "B/s")),
     "bandwidth": ((20, "TB/s"), (1e8, "GB/s"), (math.inf, "B/s")),
-    "capacity": ((1e5, "GB"), (math.inf, "B")),
+    "capacity": ((4000, "GB"), (1e6, "MB"), (math.inf, "B")),
     "tdp": ((math.inf, "W"),),
     "clock": ((20, "GHz"), (1e5, "MHz"), (math.inf, "Hz")),
     "bus": ((math.inf, "bit"),),
@@ -159,6 +161,19 @@ def is_unit_of(text: str, quantity: str) -> bool:
         return False
 
 
+def unit_of_remark(remark: str, quantity: str) -> str | None:
+    """The unit that a comment gives for a number: `GFLOP/s`, and not that of a number of its own: `24 GB`.
+
+    What is per part of a device, `TFLOPS/SM`, is returned as it stands; it is no unit that can be read.
+    """
+    per_part = _PER_PART.search(remark)
+    if per_part and is_unit_of(per_part[1], quantity):
+        return per_part[0]
+    named = {unit for word in _UNIT_IN_REMARK.findall(remark) if (unit := unit_spelt(word))}
+    fitting = {unit for unit in named if is_unit_of(unit, quantity)} - {"FLOP/s"}  # what is counted, without a prefix
+    return fitting.pop() if len(fitting) == 1 else None
+
+
 def quantity_of(text: str) -> str:
     """The quantity of which a text has a unit, `24 GB` or `3.35 TB/s`; `value` where it has none."""
     match = _CELL.fullmatch(_BLANKS.sub(" ", text).strip())
@@ -177,10 +192,11 @@ def noted_bits(text: str, column: Column, unit: str | None, value: float) -> lis
     return [f"{plain if own else f'{plain} {stated}'} is {show(column.role, value)}"]
 
 
-def printed(text: str, column: Column, unit: str | None = None) -> tuple[Printed, str | None]:
+def printed(text: str, column: Column, unit: str | None = None, times: int = 1) -> tuple[Printed, str | None]:
     """The number of a cell in base units, and the unit if it had to be assumed.
 
-    `unit` is that of the row, for a cell and a column without one. Raises NumberError.
+    `unit` is that of the row, for a cell and a column without one; `times` is the number of devices that the cell is
+    of. Raises NumberError.
     """
     plain, _ = _plain(text, column)
     match = _CELL.fullmatch(plain)
@@ -192,7 +208,7 @@ def printed(text: str, column: Column, unit: str | None = None) -> tuple[Printed
         raise NumberError(f"'{text}' is not a positive finite number")
     own = f"{own}/s" if own and column.role == "bandwidth" and is_unit_of(own, "capacity") else own  # 2 TB
     stated = own or _stated(column, unit, value)
-    likely = _likely(column, value)
+    likely = _likely(column, value, times)
     try:
         factor = _factor(stated or likely, column.role, likely)
     except NumberError as error:
@@ -204,14 +220,18 @@ def printed(text: str, column: Column, unit: str | None = None) -> tuple[Printed
 
 def _stated(column: Column, unit: str | None, value: float) -> str | None:
     """The unit that the column or the row states, as it is meant for a number."""
-    stated = column.unit or unit
+    is_nearer = unit and (column.unit == "FLOP/s" or not unit_spelt(unit))  # of a remark, which says more
+    stated = unit if is_nearer else column.unit or unit
     if column.role in _BASES and value >= BASE:
         return None
     if stated == "FLOP/s" and value < _BARE["peak"][1][0]:  # `peak_flops: 989.5` says what is counted, and no prefix
         return None
-    if column.role == "capacity" and stated == "MB" and value % 1024 == 0:  # 32768 is 32 GiB
-        return "MiB"
-    return stated
+    return _binary(stated, value) if stated and column.role == "capacity" else stated
+
+
+def _binary(unit: str, value: float) -> str:
+    """The unit of a number as it is meant: 32768 MB are 32 GiB."""
+    return "MiB" if unit == "MB" and value % 1024 == 0 else unit
 
 
 def _why(plain: str) -> str:
@@ -250,9 +270,10 @@ def _divides(factor: str, value: float, role: str) -> bool:
     return role in _RATED and factor.isdigit() and int(factor) in DIVISORS and value > SMALL
 
 
-def _likely(column: Column, value: float) -> str:
+def _likely(column: Column, value: float, times: int) -> str:
     """The unit that a bare number is taken to be in; rates of integers are in OP/s."""
-    likely = next(unit for largest, unit in _BARE[column.role] if value < largest)
+    likely = next(unit for largest, unit in _BARE[column.role] if value / times < largest)
+    likely = _binary(likely, value)
     return likely.replace("FLOP/s", rate_unit(column.precision)) if column.precision in PRECISIONS else likely
 
 

@@ -27,7 +27,7 @@ _SEVERAL = frozenset({"gpus", "tpus", "npus", "accelerators", "devices", "cards"
 _NUMBERED = frozenset({"num", "number", "no", "nr", "n", "of", "count", "qty", "quantity"})
 """Words of a column that gives the number of devices: `Num GPUs`, `number of devices`, `gpus`."""
 _COUNTED = {
-    **dict.fromkeys(("cuda cores", "shading units", "shaders"), "cuda_core"),
+    **dict.fromkeys(("cuda cores", "fp32 cores", "shading units", "shaders"), "cuda_core"),
     "stream processors": "stream_processor",
     "tensor cores": "tensor_core",
     "matrix cores": "matrix_core",
@@ -37,7 +37,10 @@ _COUNTED = {
 _BANDWIDTHS = frozenset({"GB/s", "TB/s", "MB/s", "GiB/s", "TiB/s", "Gbit/s", "Tbit/s", "B/s"})
 _CAPACITIES = frozenset({"GB", "GiB", "TB"})
 _RATES = frozenset({"TFLOP/s", "GFLOP/s", "PFLOP/s", "TOP/s", "GOP/s", "POP/s", "FLOP/s"})
-_CACHES = frozenset({"l1", "l2", "l3", "llc", "cache", "sram", "smem", "lds", "shared", "register", "registers"})
+_CACHES = frozenset(
+    {"l1", "l2", "l3", "llc", "slc", "cache", "caches", "sram", "scratchpad"}
+    | {"smem", "lds", "shared", "register", "registers"}
+)
 _LINKS = frozenset(
     {"nvlink", "pcie", "interconnect", "network", "networking", "net", "nic", "link", "ici", "fabric"}
     | {"infiniband", "ethernet", "ib"}
@@ -47,12 +50,18 @@ _OTHER_LINKS = frozenset({"links", "lanes", "count", "pcie", "host", "network", 
 """Words of numbers of links, and of links that are not between devices."""
 _PEER = re.compile(r"(?<![a-z])gpu[ _-]*(?:to|2|<->|↔)?[ _-]*gpu(?![a-z])", re.IGNORECASE)
 """What is between devices: `GPU-GPU`, `gpu_to_gpu`."""
+_SPEEDS = frozenset({"speed", "pin"})
+"""Words of the rate of one pin of a memory: `Memory speed (Gbps)`."""
 _MEMORY = frozenset({"memory", "mem", "vram", "dram", "hbm", "hbm2", "hbm2e", "hbm3", "hbm3e", "gddr6", "gddr6x"})
 _ONE_WAY = frozenset({"unidirectional", "uni", "unidir", "oneway", "direction", "way"})
 _PER = frozenset({"per", "efficiency", "w"})
 _CAPABILITY = frozenset({"capability", "capabilities", "cap", "cc"})
 """Words of a version of what a device can do: `compute_cap`."""
 _OPS = frozenset({"flop", "flops", "op", "ops", "mac", "macs", "fma"})
+_OF_COMPUTE = frozenset(
+    {"compute", "performance", "perf", "throughput", "rate", "speed", "power", "capacity", "ai", "dense", "sparse"}
+)
+"""Words beside `compute` in the name of a peak; beside others it is a time or a share: `t_compute_cycles`."""
 _VECTOR = frozenset({"vector", "simd", "shader", "valu"})
 _MATRIX = frozenset({"tensor", "matrix", "tc", "mma", "wmma", "mfma"})
 _MEASURED = frozenset(
@@ -61,6 +70,8 @@ _MEASURED = frozenset(
         *("factor", "speedup", "seconds", "ms", "us", "latency", "time", "throughput", "weights", "weight", "loss"),
         *("stream", "sustained", "effective", "observed", "empirical", "practical", "realistic", "attained"),
         *("idle", "avg", "average", "mean", "bench", "benchmark", "tokens", "score", "overhead"),
+        *("flash", "attention", "attn", "flashattention", "flashattn", "fa1", "fa2", "fa3", "fa4", "sdpa"),
+        *("gemm", "sgemm", "hgemm", "dgemm", "blas", "cublas", "cutlass", "triton", "hpl", "linpack", "mlperf"),
         *("elbow", "knee", "expert", "ridge", "balance", "intensity"),
     }
 )
@@ -114,7 +125,7 @@ _LEFT = frozenset(
 """Words of a part of the memory, or of what a program wants of it."""
 _WHOLE = frozenset({"gpu", "device", "chip", "accelerator", "card", "board"})
 """Words of what a spec is about: a figure per GPU is one of the GPU."""
-_INSTANCES = frozenset({"instance", "vcpu", "vcpus", "vm", "flavor", "flavour"})
+_INSTANCES = frozenset({"instance", "vcpu", "vcpus", "cpus", "vm", "flavor", "flavour"})
 """Words of what a cloud rents: the memory beside them is that of the machine."""
 _PER_PART = re.compile(r"/\s*(sms?|gpcs?|tpcs?|cus?|cores?|nodes?|servers?|racks?)\b", re.IGNORECASE)
 _SIZE = re.compile(r"(?<![A-Za-z0-9.])\d+[ _-]?[GT]i?B(?![A-Za-z0-9/])", re.IGNORECASE)
@@ -143,7 +154,7 @@ _RULES = (
         {"memory", "mem"} | _PER | _HOST,
     ),
     _Rule("link", frozenset({"nvlink", "xgmi"}), frozenset(), _ONE_WAY | {"links", "lanes"}),
-    _Rule("bandwidth", frozenset({"bw", "bandwidth", "bandwith"}), _BANDWIDTHS, _CACHES | _LINKS | _HOST),
+    _Rule("bandwidth", frozenset({"bw", "bandwidth", "bandwith"}), _BANDWIDTHS, _CACHES | _LINKS | _HOST | _SPEEDS),
     _Rule("bus", frozenset({"bus", "interface"}), frozenset({"bit"}), _LINKS),
     _Rule(
         "tdp",
@@ -155,7 +166,7 @@ _RULES = (
         "capacity",
         frozenset({"vram", "memory", "capacity", "hbm", "dram"}),
         _CAPACITIES,
-        _CACHES | _HOST | _LEFT | _LINKS | {"clock", "type", "compute", "bw", "bandwidth"},
+        _CACHES | _HOST | _LEFT | _LINKS | _SPEEDS | {"clock", "type", "compute", "bw", "bandwidth"},
     ),
     _Rule("peak", frozenset({"peak", "peaks", "flops", "compute"}), _RATES, _PER | _HOST | _DIMENSIONS | _CAPABILITY),
 )
@@ -285,12 +296,15 @@ def guessed(name: str) -> Column | None:
     role = _role(words, title, unit) if _is_said_by_itself(name) else None
     if role is None or repeated or ("per" in words and role != "rate"):  # it may be of any of several columns
         return None
-    if role == "link" and not (unit or {"bw", "bandwidth"} & set(words)):  # a generation: NVLink 4
+    is_generation = role == "link" and not (unit or {"bw", "bandwidth"} & set(words))  # NVLink 4
+    is_of_host = role == "capacity" and "ram" in words and not _is_of_device(name)  # as often as of the device
+    if is_generation or is_of_host:
         return None
     if role == "capacity" and unit and is_per_second(name):  # hbm_bytes_per_s
         role, unit = "bandwidth", f"{unit}/s"
     unit = f"{unit}/s" if role == "bandwidth" and unit in _CAPACITIES else unit  # memory_bandwidth_tb
-    column = Column(name, role, _precision(words), subject=_subject(role, title), unit=unit)
+    precision = None if role == "count" else _precision(words)  # FP32 cores
+    column = Column(name, role, precision, subject=_subject(role, title), unit=unit)
     column = replace(column, vector=_vector(words), sparse=_sparse(words), either=_either(name, column.precision))
     if (column.precision, column.vector) == ("fp32", False):  # of units without FP32, it is what they round FP32 to
         column = replace(column, either="tf32")
@@ -400,12 +414,16 @@ def _role(words: list[str], title: str, unit: str | None) -> str | None:
     if has & {"clk", "cycle"} and has & _OPS:
         return "rate"
     if any(f" {counted} " in f" {title} " for counted in _COUNTED) and not unit:
-        return None if _OF_ONE & has else "count"
+        is_of_rate = _precision(words) and _MATRIX & has  # FP16 Tensor Cores: how many, or how fast
+        return None if _OF_ONE & has or is_of_rate else "count"
+    if "cores" in has and _precision(words) and not (unit or (_VECTOR | _MATRIX | {"cuda"}) & has):  # INT32 cores
+        return None
     if not unit and has == {"compute", "capacity"}:  # a compute capability
         return None
     for rule in _RULES:
         if (rule.words & has or unit in rule.units) and not rule.spoilt & has:
-            return rule.role
+            said = rule.words & has == {"compute"} and not unit and not _precision(words)
+            return None if said and not has <= _OF_COMPUTE | _GENERIC | _WHOLE | _MATRIX | _VECTOR else rule.role
     return "peak" if _precision(words) and not (_DIMENSIONS | _HOST) & has else None
 
 

@@ -10,9 +10,11 @@ from itertools import pairwise
 from pytest_rooflint.audit.account import Finding
 from pytest_rooflint.audit.columns import is_of_links, is_total, says_which_links
 from pytest_rooflint.audit.findings import FigureOfTable
+from pytest_rooflint.audit.spelling import words_of
 from rooflint.diagnosis.explanations import Explanation
 from rooflint.diagnosis.figures import COARSEST, FLOOR, Figure, Printed
 from rooflint.diagnosis.identify import Identifier
+from rooflint.hardware.device import Hardware
 
 MANY = 3
 """Number of wrong figures that are explained together."""
@@ -250,6 +252,29 @@ def of_links(findings: Iterable[Finding]) -> list[Finding]:
 def _is_directed(finding: Finding) -> bool:
     first = finding.explanations[0].error if finding.explanations else ""
     return first in ("one direction", "direction counted twice")
+
+
+# ---- of whole chips
+
+
+def of_whole_chips(findings: Iterable[Finding]) -> list[Finding]:
+    """The findings; a clock of a GPU on a chip with CPU cores is wrong only where it is said to be the GPU's."""
+    note = "may be the clock of its CPU cores; name the column 'GPU clock' if it is not"
+    return [
+        replace(one, status="not checked", note=note, explanations=())
+        if one.is_wrong
+        and one.quantity.startswith("clock")
+        and one.expected
+        and _has_cpu_cores(one.expected.hardware)
+        and "gpu" not in words_of(one.column)
+        else one
+        for one in findings
+    ]
+
+
+def _has_cpu_cores(hardware: Hardware) -> bool:
+    """Whether a GPU shares its chip with CPU cores, as those do whose memory is the LPDDR of a whole system."""
+    return hardware.kind == "gpu" and any(name.startswith("lpddr") for name in hardware.memories)
 
 
 # ---- of something else

@@ -71,6 +71,10 @@ _TRANSLATED = {
 _PER_SECOND = re.compile(r"[_ ]per[_ ]s(ec(ond)?)?(?![a-z])", re.IGNORECASE)
 
 
+_ON_CHIP = re.compile(r"(?<![a-z])on[ _-]?chip(?![a-z])", re.IGNORECASE)
+_WITHOUT_TENSOR = re.compile(r"(?<![a-z])(non|no|without)[ _-]*tensor([ _-]*cores?)?(?![a-z])", re.IGNORECASE)
+
+
 def unit_spelt(text: str) -> str | None:
     """The unit of a text in any spelling, as `rooflint.base.units` spells it; None where it is none."""
     bits = BITS_PER_SECOND.fullmatch(text)
@@ -87,6 +91,7 @@ def words_of(name: str) -> list[str]:
     spelt = re.sub(
         r"\bw/o\b", "without ", re.sub(r"\bw/(?!o\b)", "with ", name, flags=re.IGNORECASE), flags=re.IGNORECASE
     )
+    spelt = _WITHOUT_TENSOR.sub("vector", _ON_CHIP.sub("sram", spelt))
     for foreign, english in _TRANSLATED.items():
         spelt = spelt.replace(foreign, f" {english} ")
     spelt = re.sub(r"(?<![a-z0-9])tf(16|64)(?![0-9])", r"tensor fp\1", spelt, flags=re.IGNORECASE)  # beside fp16

@@ -4,7 +4,9 @@ A column of peaks without a precision is of that; else of the field's usual one.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
+from pytest_rooflint.audit.columns import Column
 from pytest_rooflint.audit.rows import Row
 from pytest_rooflint.audit.spelling import words_of
 from rooflint.diagnosis.figures import Printed
@@ -15,6 +17,8 @@ USUAL = ("bf16", "fp16")
 """What the field means by the peak of an accelerator where it says no more: 16 bits, dense."""
 FLOATING = ("fp32", "fp8", "fp64", "tf32", "fp4")
 INTEGERS = ("int8", "int4")
+ADVERTISED = ("fp4", "int4", "fp8", "int8")
+"""What vendors may mean by `AI TOPS`: the fastest precision of a device, often with sparsity."""
 CORES = "cuda_core"
 _COUNTING = frozenset({"gpu", "num", "number", "of", "n", "total", "count"})
 
@@ -72,3 +76,27 @@ def presumed(
     if 2 * scores[best] <= len(known):
         return () if unit.endswith("OP/s") and "FLOP" not in unit else usual  # TOPS are of any precision and sparsity
     return best if len(known) > 1 or best == choices[0] else ()
+
+
+def of_two(asked: Asked, either: str, number: Printed, devices: Sequence[str], identifier: Identifier) -> Asked:
+    """A figure of two precisions (`FP16/BF16`), as the second where it alone fits, or where no device has the first."""
+    other = replace(asked, precision=either)
+    own = any(identifier.agreeing(number, asked, device) for device in devices)
+    fits = not own and any(identifier.agreeing(number, other, device) for device in devices)
+    lacks = not any(identifier.fitting(asked, device) for device in devices) and any(
+        identifier.fitting(other, device) for device in devices
+    )
+    return other if fits or lacks else asked
+
+
+def says_ai(column: Column) -> bool:
+    """Whether a column has what vendors advertise, of which neither precision nor sparsity is said: `AI TOPS`."""
+    return column.role == "peak" and not column.precision and "ai" in words_of(column.name)
+
+
+def of_ai(asked: Asked, number: Printed, devices: Sequence[str], identifier: Identifier) -> Asked:
+    """An advertised figure in the precision and sparsity in which it is right; without a precision where in none."""
+    choices = [replace(asked, precision=name, sparse=sparse) for sparse in (True, None) for name in ADVERTISED]
+    choices += [replace(asked, precision=name) for name in USUAL]
+    fitting = (one for one in choices if any(identifier.agreeing(number, one, device) for device in devices))
+    return next(fitting, asked)
