@@ -5,9 +5,9 @@ of `verdicts`, `findings` and `differences`. Every `display` is formatted text; 
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 from pydantic.fields import FieldInfo
@@ -19,9 +19,7 @@ from rooflint_report.claim_changes import ClaimChanges
 from rooflint_report.differences import Delta, Mutation, Watched
 from rooflint_report.findings import Benchmarks, Measured, Power, Silicon
 from rooflint_report.hosting import Hosting
-from rooflint_report.verdicts import Outcome, Place, Record, Source, Verdict
-
-R = TypeVar("R", bound=Record)
+from rooflint_report.verdicts import Each, Outcome, Place, Record, Source, Verdict
 
 SCHEMA: Literal["rooflint-evidence/3"] = "rooflint-evidence/3"
 
@@ -339,33 +337,6 @@ class Underived(Record):
 
 
 # ---- the whole
-
-
-class Each(Sequence[R]):
-    """Records that are made each time they are asked for, because all of them together take much memory."""
-
-    def __init__(self, number: int, make: Callable[[int], R]) -> None:
-        self._number = number
-        self._make = make
-
-    def __len__(self) -> int:
-        """Number of records."""
-        return self._number
-
-    @overload
-    def __getitem__(self, position: int) -> R: ...
-    @overload
-    def __getitem__(self, position: slice) -> list[R]: ...
-    def __getitem__(self, position: int | slice) -> R | list[R]:
-        """One of them, made now. Raises IndexError."""
-        found = range(self._number)[position]
-        return self._make(found) if isinstance(found, int) else [self._make(one) for one in found]
-
-    def __eq__(self, other: object) -> bool:
-        """Whether they are the same records in the same order."""
-        return isinstance(other, Sequence) and list(self) == list(other)
-
-    __hash__ = None  # type: ignore[assignment]  # it would make every record
 
 
 class Evidence(Record):

@@ -2,9 +2,10 @@
 
 import ast
 import inspect
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from textwrap import dedent
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar, overload
 
 from pydantic import ConfigDict, Field, GetJsonSchemaHandler
 from pydantic_core import CoreSchema
@@ -34,6 +35,9 @@ class Record(FromObject):
         return found
 
 
+R = TypeVar("R", bound=Record)
+
+
 def described(record: type[Record]) -> dict[str, str]:
     """The text below each field of a record that has one.
 
@@ -48,6 +52,33 @@ def described(record: type[Record]) -> dict[str, str]:
                     case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
                         found[name] = inspect.cleandoc(text)
     return found
+
+
+class Each(Sequence[R]):
+    """Records that are made each time they are asked for, because all of them together take much memory."""
+
+    def __init__(self, number: int, make: Callable[[int], R]) -> None:
+        self._number = number
+        self._make = make
+
+    def __len__(self) -> int:
+        """Number of records."""
+        return self._number
+
+    @overload
+    def __getitem__(self, position: int) -> R: ...
+    @overload
+    def __getitem__(self, position: slice) -> list[R]: ...
+    def __getitem__(self, position: int | slice) -> R | list[R]:
+        """One of them, made now. Raises IndexError."""
+        found = range(self._number)[position]
+        return self._make(found) if isinstance(found, int) else [self._make(one) for one in found]
+
+    def __eq__(self, other: object) -> bool:
+        """Whether they are the same records in the same order."""
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]  # it would make every record
 
 
 class Source(Record):

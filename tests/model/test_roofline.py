@@ -17,7 +17,7 @@ from rooflint.roofline import (
     kernel_time_s,
     memory_time_s,
 )
-from rooflint.workloads.workload import conv2d, gemm, mlp
+from rooflint.workloads.builders import conv2d, gemm, mlp
 
 REGISTRY = Registry()
 #: (device, precision) of everything that can be estimated.

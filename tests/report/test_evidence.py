@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from rooflint.base.errors import RooflintError
-from rooflint_report.evidence import Counts, Each, Evidence, EvidenceError, add, as_json, load_evidence, plain
-from rooflint_report.verdicts import Record, Why
+from rooflint_report.evidence import Counts, Evidence, EvidenceError, add, as_json, load_evidence, plain
+from rooflint_report.verdicts import Each, Record, Why
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.nn import functional
 
+from rooflint.workloads.builders import conv2d, mlp
 from rooflint.workloads.capture.graph import CaptureError
 from rooflint.workloads.capture.trace import capture
-from rooflint.workloads.workload import conv2d, mlp
 
 
 class Functional(nn.Module):

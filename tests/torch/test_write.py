@@ -2,10 +2,10 @@
 
 import pytest
 
+from rooflint.workloads.builders import mlp
 from rooflint.workloads.capture import write as module_under_test
 from rooflint.workloads.capture.write import main, write_torchvision
 from rooflint.workloads.tables import ROOT, read_table, workload_ids
-from rooflint.workloads.workload import mlp
 
 COMMITTED = [name.removeprefix("torchvision/") for name in workload_ids() if name.startswith("torchvision/")]
 

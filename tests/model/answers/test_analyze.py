@@ -10,9 +10,9 @@ from rooflint.hardware.registry import Registry
 from rooflint.prediction.comparison import Contender
 from rooflint.prediction.cost import Amount
 from rooflint.prediction.predict import Setting, predict
+from rooflint.workloads.builders import mlp
 from rooflint.workloads.load import network
 from rooflint.workloads.tables import load_workload
-from rooflint.workloads.workload import mlp
 
 REGISTRY = Registry()
 ENERGIES = Energies(Coefficients(REGISTRY))

@@ -13,9 +13,9 @@ from rooflint.kernels.constants import constants_file
 from rooflint.kernels.convolution import MEASURED_RANGE
 from rooflint.prediction.comparison import compare, contend
 from rooflint.prediction.predict import Setting
+from rooflint.workloads.builders import mlp
 from rooflint.workloads.networks import network_named
 from rooflint.workloads.tables import load_workload
-from rooflint.workloads.workload import mlp
 
 REGISTRY = Registry()
 ENERGIES = Energies(Coefficients(REGISTRY))

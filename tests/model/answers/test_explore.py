@@ -11,7 +11,7 @@ from rooflint.api.exploration import explore
 from rooflint.output.answer import write
 from rooflint.output.sections import Curves
 from rooflint.prediction.explore import OBJECTIVES
-from rooflint.workloads.workload import mlp
+from rooflint.workloads.builders import mlp
 
 #: 1024³ in FP16 on a T4: 33.0 µs of arithmetic, 19.7 µs of memory at 320 GB/s; as much as arithmetic at 190.8 GB/s.
 SQUARE = mlp([1024, 1024], batch=1024, bias=False)

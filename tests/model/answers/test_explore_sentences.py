@@ -7,7 +7,7 @@ import pytest
 from rooflint.answers.explore import explore_answer
 from rooflint.answers.explore_sentences import insights
 from rooflint.api.exploration import explore
-from rooflint.workloads.workload import mlp
+from rooflint.workloads.builders import mlp
 
 #: 1024³ in FP16 on a T4: 33.0 µs of arithmetic, 19.7 µs of memory at 320 GB/s; as much as arithmetic at 190.8 GB/s.
 SQUARE = mlp([1024, 1024], batch=1024, bias=False)

@@ -13,8 +13,8 @@ from rooflint.hardware.registry import Registry
 from rooflint.prediction.comparison import compare, contend, shown
 from rooflint.prediction.predict import Setting
 from rooflint.roofline import kernel_time_s
+from rooflint.workloads.builders import mlp
 from rooflint.workloads.tables import load_workload
-from rooflint.workloads.workload import mlp
 
 REGISTRY = Registry()
 ENERGIES = Energies(Coefficients(REGISTRY))

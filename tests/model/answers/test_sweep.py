@@ -11,8 +11,8 @@ from rooflint.hardware.registry import Registry
 from rooflint.prediction.comparison import contend, requirements, shown
 from rooflint.prediction.predict import Setting, predict
 from rooflint.prediction.sweep import crossovers, sweep
+from rooflint.workloads.builders import mlp
 from rooflint.workloads.tables import load_workload
-from rooflint.workloads.workload import mlp
 
 REGISTRY = Registry()
 ENERGIES = Energies(Coefficients(REGISTRY))

@@ -14,8 +14,9 @@ from rooflint.energy.model import Energies, EnergyError, EnergyModel
 from rooflint.energy.terms import GROUPS, Energy, Term, control_terms, energy_of
 from rooflint.hardware.registry import Registry
 from rooflint.mapping.allocate import allocate, chip_bytes
+from rooflint.workloads.builders import gemm, matrix_op, mlp
 from rooflint.workloads.ops import Op
-from rooflint.workloads.workload import Workload, gemm, matrix_op, mlp
+from rooflint.workloads.workload import Workload
 
 
 def near(value):

@@ -18,9 +18,10 @@ from rooflint.hardware.registry import Registry
 from rooflint.mapping.allocate import allocate
 from rooflint.prediction.predict import NotKnownError, Setting, predict
 from rooflint.roofline import estimate
+from rooflint.workloads.builders import gemm, matrix_op
 from rooflint.workloads.ops import Op
 from rooflint.workloads.tables import load_workload, workload_ids
-from rooflint.workloads.workload import Workload, gemm, matrix_op
+from rooflint.workloads.workload import Workload
 
 
 def near(value):

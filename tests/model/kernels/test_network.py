@@ -21,10 +21,11 @@ from rooflint.kernels.products import Fp8Gemm, Gemm, constants_in_int8
 from rooflint.kernels.stream import Stream
 from rooflint.prediction.predict import Setting, predict
 from rooflint.roofline import Estimate
+from rooflint.workloads.builders import conv2d, matrix_op, mlp
 from rooflint.workloads.ops import Op
 from rooflint.workloads.stack import stacked
 from rooflint.workloads.tables import load_workload, workload_ids
-from rooflint.workloads.workload import Workload, conv2d, matrix_op, mlp
+from rooflint.workloads.workload import Workload
 
 from .conftest import CHIPS, ON_CORES, chips
 from .slow_network import slow_network_s

@@ -14,9 +14,10 @@ from rooflint.hardware.registry import Registry
 from rooflint.mapping.allocate import allocate, chip_bytes, issued, operand_bytes, operands_per_mac, tile_menu
 from rooflint.mapping.allocation import Allocation, Part, Pool, UnitArray, lines, output_tiles
 from rooflint.mapping.allocation import products as blocks_products
+from rooflint.workloads.builders import gemm, matrix_op, mlp
 from rooflint.workloads.ops import Op
 from rooflint.workloads.tables import load_workload
-from rooflint.workloads.workload import Workload, gemm, matrix_op, mlp
+from rooflint.workloads.workload import Workload
 
 REGISTRY = Registry()
 DEVICES = [

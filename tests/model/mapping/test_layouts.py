@@ -12,8 +12,9 @@ from rooflint.mapping.allocate import (
     nearly_square,
     tile_menu,
 )
+from rooflint.workloads.builders import conv2d, gemm
 from rooflint.workloads.ops import Op
-from rooflint.workloads.workload import Workload, conv2d, gemm
+from rooflint.workloads.workload import Workload
 
 REGISTRY = Registry()
 XEON, H100, ORIN = (

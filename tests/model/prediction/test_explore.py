@@ -20,7 +20,7 @@ from rooflint.prediction.explore import Design, Run, explore, objectives, parame
 from rooflint.prediction.predict import Setting, predict
 from rooflint.prediction.space import VaryError, axis, grid
 from rooflint.prediction.variants import with_values
-from rooflint.workloads.workload import mlp
+from rooflint.workloads.builders import mlp
 
 REGISTRY = Registry()
 ENERGIES = Energies(Coefficients(REGISTRY))

@@ -7,8 +7,8 @@ from rooflint.energy.model import Energies
 from rooflint.hardware.registry import Registry
 from rooflint.prediction.metrics import batch_efficiency, power_efficiency_ops_per_j, red_flags, zone
 from rooflint.prediction.predict import Setting, predict
+from rooflint.workloads.builders import mlp
 from rooflint.workloads.tables import load_workload
-from rooflint.workloads.workload import mlp
 
 REGISTRY = Registry()
 ENERGIES = Energies(Coefficients(REGISTRY))

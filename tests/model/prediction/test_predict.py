@@ -13,10 +13,11 @@ from rooflint.energy.model import Energies
 from rooflint.hardware.device import UnsupportedError
 from rooflint.hardware.registry import Registry
 from rooflint.prediction.predict import NotKnownError, Setting, predict
+from rooflint.workloads.builders import mlp
 from rooflint.workloads.networks import network_named
 from rooflint.workloads.ops import Op
 from rooflint.workloads.tables import load_workload
-from rooflint.workloads.workload import Workload, WorkloadError, mlp
+from rooflint.workloads.workload import Workload, WorkloadError
 
 REGISTRY = Registry()
 ENERGIES = Energies(Coefficients(REGISTRY))

@@ -10,8 +10,8 @@ from rooflint.energy.model import Energies
 from rooflint.hardware.registry import Registry
 from rooflint.prediction.predict import SILICON, Setting, predict
 from rooflint.prediction.variants import VariationError, predict_variants, variant_of, with_values
+from rooflint.workloads.builders import mlp
 from rooflint.workloads.tables import load_workload
-from rooflint.workloads.workload import mlp
 
 REGISTRY = Registry()
 ENERGIES = Energies(Coefficients(REGISTRY))

@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 
 from rooflint.hardware.registry import Registry
 from rooflint.roofline import estimate
+from rooflint.workloads.builders import conv2d, gemm, matrix_op, mlp
 from rooflint.workloads.flow import INPUT, Flow
 from rooflint.workloads.ops import ALIASES, ELEMENTWISE, FUSES, ROWWISE, Op
 from rooflint.workloads.tables import load_workload
-from rooflint.workloads.workload import Workload, WorkloadError, conv2d, gemm, matrix_op, mlp
+from rooflint.workloads.workload import Workload, WorkloadError
 
 #   input ── a ──┬── b ── d ──        a's result is read by b and c, the input by a and d
 #     │          └── c ─────

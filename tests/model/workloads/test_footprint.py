@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rooflint.base.precision import POLICIES
+from rooflint.workloads.builders import mlp
 from rooflint.workloads.configuration import Experts, Latent, Transformer
 from rooflint.workloads.flow import INPUT, Flow
 from rooflint.workloads.footprint import footprint, live_elements
@@ -15,7 +16,7 @@ from rooflint.workloads.networks import network_named
 from rooflint.workloads.ops import Op
 from rooflint.workloads.tables import load_workload, workload_ids
 from rooflint.workloads.transformer import Step, table
-from rooflint.workloads.workload import Workload, WorkloadError, mlp
+from rooflint.workloads.workload import Workload, WorkloadError
 
 #   input ── conv1 ── bn1 ── relu1 ──┬── conv2 ── bn2 ── add ── relu2 ── pool ── fc
 #     8       16       16      16    │     16      16     16      16       4      2

@@ -8,10 +8,11 @@ import pytest
 
 from rooflint.base.errors import RooflintError, extra
 from rooflint.workloads import load
+from rooflint.workloads.builders import mlp
 from rooflint.workloads.load import RULES, ForeignCodeWarning, entry, libraries, network, rules
 from rooflint.workloads.ops import COLUMNS, Op
 from rooflint.workloads.tables import UnknownNetworkError, load_workload
-from rooflint.workloads.workload import Workload, mlp
+from rooflint.workloads.workload import Workload
 
 TABLE = mlp([4, 2], batch=3)
 

@@ -9,10 +9,10 @@ from typer.testing import CliRunner
 from rooflint.api.predictions import predict
 from rooflint.base.errors import RooflintError
 from rooflint.cli.main import program
+from rooflint.workloads.builders import conv2d, mlp
 from rooflint.workloads.flow import INPUT
 from rooflint.workloads.onnx_graph import read_onnx
 from rooflint.workloads.ops import UnknownOpError
-from rooflint.workloads.workload import conv2d, mlp
 
 FLOAT = TensorProto.FLOAT
 

@@ -5,11 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rooflint.workloads.builders import mlp
 from rooflint.workloads.ops import Op
 from rooflint.workloads.reuse import bytes_from_memory, kept_elements, reuse
 from rooflint.workloads.stack import stacked
 from rooflint.workloads.tables import load_workload, workload_ids
-from rooflint.workloads.workload import Workload, mlp
+from rooflint.workloads.workload import Workload
 
 from .slow_reuse import slow_bytes, slow_kept
 

@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from rooflint.workloads.builders import mlp
 from rooflint.workloads.flow import INPUT, Flow
 from rooflint.workloads.ops import Op
 from rooflint.workloads.scaling import fitted, sample_by_sample
-from rooflint.workloads.workload import Workload, WorkloadError, mlp
+from rooflint.workloads.workload import Workload, WorkloadError
 
 
 def table(batch, *rows, fixed=""):

@@ -5,10 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rooflint.workloads.builders import gemm, mlp
 from rooflint.workloads.ops import QUANTITIES
 from rooflint.workloads.stack import stacked, stacks, whole
 from rooflint.workloads.tables import load_workload
-from rooflint.workloads.workload import Workload, WorkloadError, gemm, mlp
+from rooflint.workloads.workload import Workload, WorkloadError
 
 ONE, TWO, THREE = mlp([4, 4], batch=2), mlp([8, 8, 8], bias=False), gemm(2, 3, 5)
 

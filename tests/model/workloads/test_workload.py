@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rooflint.base.precision import PRECISIONS, UnknownPrecisionError
+from rooflint.workloads.builders import conv2d, gemm, mlp
 from rooflint.workloads.footprint import footprint
 from rooflint.workloads.ops import QUANTITIES, Op, Window
 from rooflint.workloads.tables import load_workload, workload_ids
-from rooflint.workloads.workload import LARGEST, MOST, Workload, WorkloadError, conv2d, gemm, mlp
+from rooflint.workloads.workload import LARGEST, MOST, Workload, WorkloadError
 
 SEED_MLP = mlp([1024, 1024, 1024], batch=16, bias=True)
 

@@ -21,8 +21,9 @@ from rooflint.kernels.constants import ConstantsFile
 from rooflint.kernels.dispatch import kernel
 from rooflint.kernels.shapes import COLD
 from rooflint.prediction.predict import Setting, predict
+from rooflint.workloads.builders import conv2d, matrix_op
 from rooflint.workloads.ops import Op
-from rooflint.workloads.workload import Workload, conv2d, matrix_op
+from rooflint.workloads.workload import Workload
 from rooflint_calibration import evaluation, published
 from rooflint_calibration.package import FAMILIES, family_of
 from rooflint_calibration.rows import Rows

@@ -9,7 +9,7 @@ from rooflint.base.errors import InputError
 from rooflint.coefficients.library import Coefficients
 from rooflint.energy.model import Energies
 from rooflint.prediction.predict import Setting, predict
-from rooflint.workloads.workload import gemm
+from rooflint.workloads.builders import gemm
 
 #: 8 × 2 × 1024 MAC at 0.5 GHz: 16.384 TOP/s; 64³: 524 288 op, 12 288 B; 256 GB/s; a launch of 1 µs.
 HEAD = """\

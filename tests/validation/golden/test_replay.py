@@ -18,7 +18,7 @@ from rooflint.coefficients.library import Coefficients
 from rooflint.energy.model import Energies
 from rooflint.hardware.registry import PACKAGED, Registry
 from rooflint.mapping.allocate import allocate
-from rooflint.workloads.workload import mlp
+from rooflint.workloads.builders import mlp
 
 H100 = Registry().get("nvidia/h100-sxm5-80gb")
 #: 8 → 128 → 8: two tiles of 64 outputs, then one.

@@ -10,7 +10,7 @@ from onnx import helper, numpy_helper
 from pytest_rooflint.golden.kinds import ClaimError
 from pytest_rooflint.golden.workloads import build
 from rooflint.workloads import tables
-from rooflint.workloads.workload import conv2d, gemm, mlp
+from rooflint.workloads.builders import conv2d, gemm, mlp
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,9 @@ from pytest_rooflint.history.comparison import compare
 from pytest_rooflint.history.side import opened
 from pytest_rooflint.history.summary import summary
 from rooflint.hardware.registry import PACKAGED
+from rooflint.workloads.builders import mlp
 from rooflint.workloads.tables import Captured, write_table
-from rooflint.workloads.workload import Workload, mlp
+from rooflint.workloads.workload import Workload
 from rooflint_report.evidence import plain
 
 X1 = "specs/hardware/acme/x1.yaml"

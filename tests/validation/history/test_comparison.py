@@ -16,7 +16,7 @@ from rooflint.energy.model import Energies
 from rooflint.hardware.registry import Registry
 from rooflint.prediction.figures import QUANTITIES
 from rooflint.prediction.ledger import Key, Ledger, Row, record, tables
-from rooflint.workloads.workload import mlp
+from rooflint.workloads.builders import mlp
 from rooflint_report.differences import Delta
 
 nan = float("nan")

@@ -11,7 +11,7 @@ from pytest_rooflint.suite.roofline_laws import LAWS, Setting, precisions
 from rooflint.hardware.device import ComputeUnit, Memory
 from rooflint.hardware.registry import Registry
 from rooflint.roofline import Estimate, estimate
-from rooflint.workloads.workload import gemm
+from rooflint.workloads.builders import gemm
 
 T4 = "nvidia/t4"
 ORIN = "nvidia/jetson-agx-orin-64gb"

@@ -24,9 +24,9 @@ from rooflint.base.git import state_of
 from rooflint.hardware.device import Hardware
 from rooflint_measure.identity import fingerprint
 from rooflint_report.differences import Watched
-from rooflint_report.evidence import SCHEMA, Cell, Commit, Counts, Device, Each, Evidence, Problem, Run, pieces
+from rooflint_report.evidence import SCHEMA, Cell, Commit, Counts, Device, Evidence, Problem, Run, pieces
 from rooflint_report.hosting import hosting
-from rooflint_report.verdicts import Outcome, Record, Verdict
+from rooflint_report.verdicts import Each, Outcome, Record, Verdict
 
 GITHUB = ("GITHUB_REPOSITORY", "GITHUB_WORKFLOW", "GITHUB_RUN_ID", "GITHUB_REF", "GITHUB_SHA")
 """Variables of a CI run that the evidence keeps."""

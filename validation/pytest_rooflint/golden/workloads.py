@@ -10,8 +10,9 @@ from pytest_rooflint.golden.kinds import ClaimError
 from rooflint.base.errors import RooflintError
 from rooflint.hardware.registry import PACKAGED
 from rooflint.workloads import load, tables
+from rooflint.workloads.builders import conv2d, gemm, mlp
 from rooflint.workloads.networks import find_network, network_named
-from rooflint.workloads.workload import Workload, WorkloadError, conv2d, gemm, mlp
+from rooflint.workloads.workload import Workload, WorkloadError
 
 LONGEST = 200
 

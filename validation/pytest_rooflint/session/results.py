@@ -19,9 +19,9 @@ from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Repair
 from rooflint_report.causes import ANNOTATIONS, by_cause, messages
 from rooflint_report.differences import Watched
-from rooflint_report.evidence import Each, Problem
+from rooflint_report.evidence import Problem
 from rooflint_report.sections.section import worst_first
-from rooflint_report.verdicts import Verdict
+from rooflint_report.verdicts import Each, Verdict
 
 FEW = 3
 """Causes that have a line at the end."""
