@@ -60,7 +60,7 @@ TWOFOLD = frozenset({"MAC for op", "op counted twice", "data rate", "power of tw
 WILD = frozenset({"power of two", "decimal point"})
 """Unspecific errors, which are not combined with others."""
 #: Largest distance of a device whose figure may be taken; round figures are common.
-_FARTHEST = {"peak": 2.2, "bandwidth": 1.6}
+_FARTHEST = {"peak": 2.2, "bandwidth": 1.6, "count": 1.6}
 
 
 @dataclass(frozen=True)

@@ -76,6 +76,8 @@ _FOOTNOTE = re.compile(r"\(\d\)|\[\d\]|\*+$|[†‡¹²³]+")
 _WORD = re.compile(r"[a-z0-9]+(?:\.[0-9]+)?\+?")
 _REMARK = re.compile(r"\(([^()]*)\)|\[([^\[\]]*)\]")
 
+_OF_MEMORY = re.compile(r"(?i)\b(?:hbm|g?ddr|lpddr)\d\w?\b")
+
 _NOUN = "(?:gpu|tpu|chip|card|device|accelerator|socket)"
 
 #: Spellings of one word: what stands there, and what is read.
@@ -206,18 +208,25 @@ def without_remarks(name: str, telling: frozenset[str]) -> str:
 
 
 def without_series(name: str) -> str:
-    """A name without remarks in brackets of letters alone: `B200 (Blackwell, dual-die)`.
+    """A name without what its remarks in brackets say of the series or the memory: `B200 (Blackwell, 192GB HBM3e)`.
 
-    Blackwell tells an RTX PRO 6000 apart and describes a B200. A remark stays if one of its words makes another
-    product of the name.
+    Blackwell tells an RTX PRO 6000 apart and describes a B200. Of a remark, the parts between commas stay that have a
+    word which makes another product of the name, or a digit.
     """
 
     def kept(match: re.Match[str]) -> str:
-        own = words(match[1] or match[2] or "")
-        plain = all(word.isalpha() and word not in MODIFIERS | OTHER_PRODUCTS and not is_form(word) for word in own)
-        return " " if own and plain else match[0]
+        remark = match[1] or match[2] or ""
+        said = [] if _describes(remark) else [_OF_MEMORY.sub(" ", part) for part in re.split("[,;]", remark)]
+        left = [part.strip() for part in said if not _describes(part)]
+        return f" ({', '.join(left)})" if left else " "
 
     return _REMARK.sub(kept, name)
+
+
+def _describes(part: str) -> bool:
+    """Whether words tell a series or nothing: `Blackwell Ultra` does, as B300 are called so, and `Ultra` does not."""
+    own = words(re.sub(r"(?i)\bblackwell ultra\b", "blackwell", part))
+    return all(word.isalpha() and word not in MODIFIERS | OTHER_PRODUCTS and not is_form(word) for word in own)
 
 
 def without_size(name: str) -> tuple[str, int | None]:

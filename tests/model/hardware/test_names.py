@@ -47,6 +47,9 @@ def short(name):
         # remarks
         ("H100 SXM5 (Hopper)", "h100-sxm5-80gb"),
         ("B200 (Blackwell, dual-die)", "b200-sxm"),  # though Blackwell tells an RTX PRO 6000 apart
+        ("AWS Trainium2 (96GB HBM3, cloud-only)", "trainium2"),
+        ("NVIDIA B300 (Blackwell Ultra, 288GB)", "b300-sxm"),
+        ("GH200 (HBM3)", "gh200-96gb"),  # the memory of a remark counts where it tells two apart
         ("H100 SXM5 (preliminary)", "h100-sxm5-80gb"),
         ("NVIDIA L40S [Ada Lovelace]", "l40s"),
         ("NVIDIA RTX 4090 (24GB VRAM)", "rtx-4090"),

@@ -197,3 +197,58 @@ def test_a_clock_of_a_chip_with_cpu_cores_is_wrong_only_where_it_is_said_to_be_o
     plain, core, gpu = audited(f"device,Clock (GHz),P-core clock (GHz),GPU clock (GHz)\n{device},3.2,3.2,3.2\n")
     assert [plain.status, core.status, gpu.status] == ["not checked", "not checked", "wrong"]
     assert "CPU cores" in plain.note
+
+
+# ---- a column of vector units, and parts of a device
+
+
+VECTOR = "device,fp32_tflops,fp16_tflops\nRTX 3080,29.77,29.77\nRTX A6000,38.71,38.71\nTitan V,14.9,29.8\n"
+
+
+def statuses(findings, column):
+    return {one.device: one.status for one in findings if one.column == column}
+
+
+def test_a_column_of_cuda_cores_throughout_is_ambiguous_and_says_what_tensor_cores_reach(audited):
+    findings = audited(VECTOR)
+    found = {one.device: one for one in findings if one.column == "fp16_tflops"}
+    assert {one.status for one in found.values()} == {"ambiguous"}
+    assert found["RTX 3080"].note == (
+        "column 'fp16_tflops' gives the rates of units such as cuda_core; tensor_core reaches 119.1 TFLOP/s"
+    )
+
+
+@pytest.mark.parametrize("more", ["A100 SXM4 80GB,19.5,312\n", "A100 SXM4 80GB,19.5,312\nH100 SXM5,67,989\n"])
+def test_beside_a_rate_of_tensor_cores_the_others_are_wrong(audited, more):
+    found = statuses(audited(VECTOR + more), "fp16_tflops")
+    assert found["RTX A6000"] == "wrong"
+    assert found["A100 SXM4 80GB"] == "right"
+
+
+@pytest.mark.parametrize(
+    ("table", "wanted"),
+    [
+        ("device,bf16_tflops\nMI250X,191.5\n", {"MI250X": "ambiguous"}),
+        ("device,mem_gb,bandwidth_gbps\nK80,12,240\n", {"K80": "ambiguous"}),
+        ("device,mem_gb,bandwidth_gbps\nK80,24,240\n", {"K80": "wrong"}),  # the whole of the one, a half of the other
+        ("device,bandwidth_gbps\nA100 SXM4 80GB,1020\n", {"A100 SXM4 80GB": "wrong"}),  # which has no parts
+    ],
+)
+def test_figures_of_a_part_that_drivers_list_are_right_for_it_unless_another_is_of_the_whole(audited, table, wanted):
+    findings = audited(table)
+    last = findings[-1].column
+    assert statuses(findings, last) == wanted
+
+
+def test_doubled_peaks_of_a_name_stay_sparse_where_one_more_is_of_another_rate(audited):
+    header = "device,fp64_tflops,bf16_tflops,fp16_tflops,int8_tops\n"
+    findings = audited(f"{header}L4,15.1,242,242,485\n")
+    assert [one.explanations[0].error for one in findings] == ["another rate", *["sparse for dense"] * 3]
+
+
+@pytest.mark.parametrize(
+    ("printed", "status"), [("121.6", "rounded"), ("122.2", "rounded"), ("123.2", "wrong"), ("119.4", "wrong")]
+)
+def test_a_peak_within_a_hundredth_is_not_accused_without_a_cause(audited, printed, status):
+    (found,) = audited(f"device,bf16_tflops\nL4,{printed}\n")
+    assert (found.status, bool(found.explanations) and status == "rounded") == (status, False)

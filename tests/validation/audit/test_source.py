@@ -50,6 +50,10 @@ def figures(source, tmp_path):
         ("FLOPS = {'h100': {torch.bfloat16: 989e12}}", [("h100", "FLOPS.bfloat16", "989e12")]),
         ("FLOPS = {'bf16': {'h100': 989e12}}", [("h100", "bf16", "989e12")]),
         ("SPECS = {'h100': {'tflops': 989, 'mem_gb': 80}}", [("h100", "tflops", "989"), ("h100", "mem_gb", "80")]),
+        (  # a condition that names a precision says more than the key
+            "FLOPS = {('h100', torch.float32): 989 / 2 if is_using_tf32() else 67.0}",
+            [("h100", "FLOPS.tf32", "494.5"), ("h100", "FLOPS.float32", "67.0")],
+        ),
         ("SPECS = dict(h100=dict(tflops=989))", [("h100", "tflops", "989")]),
         ("X = [{'name': 'h100', 'tflops': 989}]", [("h100", "tflops", "989")]),
         ("X = [Gpu(name='h100', tflops=989)]", [("h100", "tflops", "989")]),

@@ -14,6 +14,8 @@ SHAPES = {
     "semicolons.csv": "# from our wiki\n\n" + CSV.replace(",", ";"),
     "t.md": "# GPUs\n\n| device | precision | peak_tflops |\n|---|:-:|--:|\n"
     "| **H100 SXM5** | `bf16` | 989 |\n| [T4](https://t4) | int8 | 130 |\n",
+    "tags.md": "| device | precision | peak_tflops |\n|---|---|---|\n"
+    '| <span class="name">H100 SXM5</span> | <b>bf16</b> | 989<br/> |\n| T4 | int8 | 130 |\n',
     "list.json": '[\n\t{"device": "H100 SXM5", "precision": "bf16", "peak_tflops": 989},\n'
     '\t{"device": "T4", "precision": "int8", "peak_tflops": 130}\n]\n',
     "list.yaml": "gpus:\n  - {device: H100 SXM5, precision: bf16, peak_tflops: 989}\n"

@@ -23,9 +23,9 @@ Status = Literal["right", "rounded", "disputed", "ambiguous", "wrong", "unsuppor
 STATUSES: dict[Status, str] = {
     "wrong": "no variant of the device has that figure",
     "unsupported": "the spec of the device has no rate in that precision",
-    "ambiguous": "right for one variant of the device, and the name does not tell which",
+    "ambiguous": "right for one variant, unit or part of the device, and the table does not tell which",
     "disputed": "a vendor or a driver gives this figure, but the facts of the device give another",
-    "rounded": "right in two significant digits",
+    "rounded": "right in two significant digits, or within 1 %",
     "unknown device": "no spec with that name",
     "not checked": "nothing to compare it with",
     "right": "right within its printed digits",

@@ -30,6 +30,7 @@ from pytest_rooflint.audit.findings import (
     nearest,
     share,
     unknown,
+    unless_close,
     unnamed,
     unread,
 )
@@ -51,6 +52,7 @@ from pytest_rooflint.audit.shared import (
     consistent,
     of_links,
     of_other_device,
+    of_parts,
     of_something_else,
     of_whole_chips,
     parts_of,
@@ -147,7 +149,7 @@ class Auditor:
         others = [one for one in read_off if isinstance(one, Finding)]
         left = [name for name in names if name not in known and name not in self.mapping]
         judged = of_whole_chips(of_links(self._judged(list(once.values()), file)))
-        judged = of_something_else(table_wide(judged, self._has_sparse))
+        judged = of_something_else(of_parts(table_wide(judged, self._has_sparse)))
         runs = self._of_training(rows, known, file)
         findings = [*judged, *runs, *others, *unnamed(rows, file), *ignored(left, rows, file)]
         return sorted(findings, key=lambda one: (one.line, names.index(one.column)))
@@ -426,8 +428,8 @@ class Auditor:
             if one.asked.quantity not in _NOMINAL and one.number.is_rounded(figure.value)
         ]
         if rounded:
-            note = f"{rounded[0].shown()} rounded to two digits"
-            return replace(finding_of(one, file, best, rounded[0]), status="rounded", note=note)
+            finding = finding_of(one, file, best, rounded[0])
+            return replace(finding, status="rounded", note=f"{rounded[0].shown()} rounded to two digits")
         right = expected.value if expected else 0.0
         explanations = tuple(
             explanation
@@ -439,7 +441,7 @@ class Auditor:
         meant = explanations[0].figure if explanations else None
         if any(meant is figure for figures in fitting.values() for figure in figures):  # of the variant it explains
             finding = finding_of(one, file, best, meant)
-        return replace(finding, status="wrong", explanations=explanations)
+        return unless_close(replace(finding, status="wrong", explanations=explanations))
 
     def _is_emulated(self, one: FigureOfTable, best: Sequence[str]) -> bool:
         """Whether the figure is that of a wider floating-point format, in which a narrower one may run."""

@@ -19,6 +19,9 @@ from rooflint.hardware.names import Meaning
 
 DRIVER_LEAVES = 0.96
 """Least share of the installed memory that is taken for what a driver leaves; in public tables it is 0.985 to 0.991."""
+CLOSE = 0.01
+"""Difference up to which a figure without a cause is taken for right: clocks are rounded in many ways."""
+_RATES = frozenset({"peak", "bandwidth"})
 ECC = 1 / 16
 """Share of a GDDR6 memory that error correction takes; a driver's MiB are those without it."""
 
@@ -68,6 +71,16 @@ def finding_of(one: FigureOfTable, file: Path, devices: Sequence[str], expected:
         _ratio(one.number, expected) if expected else "",
         note=one.note,
     )
+
+
+def unless_close(wrong: Finding) -> Finding:
+    """A finding of a wrong rate; one that is so near, without a cause besides a wrong digit, is not worth accusing."""
+    right = wrong.expected
+    if right is None or right.quantity not in _RATES or abs((wrong.ratio or 0.0) - 1) > CLOSE:
+        return wrong
+    if any(one.error != "digits" for one in wrong.explanations[:1]):
+        return wrong
+    return replace(wrong, status="rounded", explanations=(), note=f"near {right.shown()}")
 
 
 def _ratio(number: Printed, expected: Figure) -> str:

@@ -24,6 +24,8 @@ _SETTLED = frozenset({"right", "rounded", "disputed", "ambiguous"})
 _POINT_ZERO = re.compile(r"(\d+)\.(0+)(?:\s*[A-Za-z][A-Za-z/]*)?")
 """A number without decimals, as programs write it, and its unit."""
 SPARSE = "sparse for dense"
+_OF_PARTS = frozenset({"peak", "bandwidth", "capacity"})
+"""Quantities that parts share; a count of units and a clock need not tell."""
 FAR = 32
 """Factor from which on a figure without a known cause is not one of the device."""
 TWO = 2
@@ -52,6 +54,9 @@ def consistent(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def _explained_alike(finding: Finding, shared: set[str], wrong: Sequence[Finding]) -> Finding:
+    sparse = sum(one.explanations[0].error == SPARSE for one in wrong if one.explanations)
+    if sparse >= MANY and 2 * sparse > len(wrong) and shared <= {"another rate"}:
+        return finding  # a rate can be borrowed from some chip wherever one is doubled
     if shared:
         first = finding.explanations[0]
         other = next((one for one in finding.explanations if one.error == SPARSE), None)
@@ -150,6 +155,8 @@ def table_wide(findings: Iterable[Finding], has_sparse: Callable[[Finding], bool
         by_column[one.column].append(one)
     sparse = {name: text for name, column in by_column.items() if (text := _sparse_throughout(column, has_sparse))}
     listed = [_of_sparse_column(one, sparse[one.column]) if one.column in sparse else one for one in listed]
+    vector = {name: text for name, column in by_column.items() if (text := _vector_throughout(column))}
+    listed = [_of_vector_column(one, vector[one.column]) if one.column in vector else one for one in listed]
     copied = dict(_copied(listed))
     return [copied.get(position, one) for position, one in enumerate(listed)]
 
@@ -169,6 +176,59 @@ def _of_sparse_column(finding: Finding, text: str) -> Finding:
     if not finding.is_wrong or "sparse for dense" not in _errors(finding):
         return finding
     return replace(_ranked(finding, {"sparse for dense"}), shared=text)
+
+
+def _vector_throughout(column: Sequence[Finding]) -> str:
+    """What to say of a column of peaks that are those of vector units, such as CUDA cores; else empty.
+
+    Databases of graphics cards print these under the name of a precision in which matrix units are faster.
+    """
+    vector = [one for one in column if _is_of_vector_unit(one)]
+    matrix = [
+        one
+        for one in column
+        if one.status in _SETTLED and one.quantity.endswith("peak") and one.expected and one.expected.is_matrix
+    ]
+    if len(vector) < MANY or len(vector) <= MANY * len(matrix):
+        return ""
+    unit = vector[0].explanations[0].figure
+    return f"column '{column[0].column}' gives the rates of units such as {unit.unit if unit else 'vector units'}"
+
+
+def _is_of_vector_unit(finding: Finding) -> bool:
+    first = finding.explanations[0] if finding.is_wrong and finding.explanations else None
+    return bool(first and first.error == "another unit" and first.figure and not first.figure.is_matrix)
+
+
+def _of_vector_column(finding: Finding, text: str) -> Finding:
+    if not _is_of_vector_unit(finding) or not finding.expected:
+        return finding
+    note = f"{text}; {finding.expected.unit} reaches {finding.expected.shown()}"
+    return replace(finding, status="ambiguous", note=note, explanations=())
+
+
+# ---- of parts
+
+
+def of_parts(findings: Iterable[Finding]) -> list[Finding]:
+    """The findings; those of a part that drivers list as a device, such as a GCD, are right for it.
+
+    They are wrong where another figure of the same name is that of the whole.
+    """
+    listed = list(findings)
+    settled = [one for one in listed if one.status in _SETTLED and one.expected]
+    whole = {one.device for one in settled if one.expected and one.expected.quantity in _OF_PARTS}
+    return [
+        replace(one, status="ambiguous", note=f"{one.explanations[0].text}; name the part", explanations=())
+        if _is_of_part(one) and one.device not in whole
+        else one
+        for one in listed
+    ]
+
+
+def _is_of_part(finding: Finding) -> bool:
+    first = finding.explanations[0] if finding.is_wrong and finding.explanations else None
+    return bool(first and first.error == "part for whole" and first.figure and first.figure.part)
 
 
 def _copied(findings: Sequence[Finding]) -> Iterator[tuple[int, Finding]]:

@@ -84,6 +84,12 @@ class _Place:
             return self
         return replace(self, below=(*self.below, label)) if self.device else replace(self, above=(*self.above, label))
 
+    def computing(self, precision: str) -> "_Place":
+        """The place of the same figure in a precision that a condition names instead of the one that a key does."""
+        if not precision or not self.device:
+            return self
+        return replace(self, below=(*(label for label in self.below if not is_mere_precision(label)), precision))
+
     @property
     def is_telling(self) -> bool:
         """Whether the names around the device say what the figures are: the name of a function, `hbm_gbps`."""
@@ -378,6 +384,9 @@ class _Reader:
             case ast.Call(func=ast.Name(id="any"), args=[ast.GeneratorExp(elt=inner, generators=[one])]):
                 compared = inner.comparators[0] if isinstance(inner, ast.Compare) else None
                 yield from self._alternatives(texts_of(one.iter), test.lineno, place, compared)
+            case ast.Call() | ast.Name() | ast.Attribute():  # `if is_using_tf32():` says what is computed
+                named = filter(is_mere_precision, _words(ast.unparse(test)))
+                yield place.computing(next(named, ""))
             case _:
                 yield place
 

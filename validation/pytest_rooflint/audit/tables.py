@@ -148,8 +148,8 @@ def _split(line: str) -> list[str]:
 
 
 def _plain(cell: str) -> str:
-    """A cell without emphasis, code marks, line breaks and link targets; `156*2` stays a product."""
-    text = re.sub(r"<br\s*/?>", " ", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", cell))
+    """A cell without emphasis, code marks, tags of HTML and link targets; `156*2` stays a product."""
+    text = re.sub(r"</?[A-Za-z][^<>]*>", " ", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", cell))
     return re.sub(r"\*(?!\s*\d)|(?<!\d)\*(?=\d)|`", "", text).strip()
 
 
