@@ -4,11 +4,12 @@ Everything but the launch overlaps as (compute^p + memory^p)^(1/p). docs/method-
 does on GPUs that the constants were not fitted on.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rooflint.base.units import OPS_PER_MAC
 from rooflint.kernels.chip import WARP, Chip, Cores
@@ -16,14 +17,16 @@ from rooflint.kernels.constants import CoreConstants, Products
 from rooflint.kernels.shapes import Numbers, Shapes, alone, dram_bytes_per_s, miss_share, overlapped, split_s
 from rooflint.kernels.tile import (
     Menu,
+    Split,
     Tile,
+    TileCost,
     clocks_per_k,
+    cost,
+    costs,
     kernel_clocks,
-    latency_per_k,
     load,
     main_clocks,
     path_width,
-    store_clocks,
     waves,
 )
 
@@ -40,7 +43,8 @@ PARTIAL_BYTES = 8
 """A partial sum of 4 B, written and read again. [B]"""
 
 BLOCK = 8192
-"""Shapes that are worked on together, so that what is in between stays in a core's cache."""
+"""Numbers that are worked on together, so that what is in between stays in a core's cache: many shapes with one tile
+and one split of k, few shapes with many."""
 
 
 def energy_j_per_op(chip: Chip, constants: Products) -> float:
@@ -65,10 +69,10 @@ def power_s(shapes: Shapes, chip: Chip, constants: Products) -> Numbers:
 
 
 def issued_power_s(
-    k: Numbers, load: Numbers, tile: Tile, kernel_s: Numbers, chip: Chip, constants: Products
+    k: Numbers, load: Numbers, tile: TileCost, kernel_s: Numbers, chip: Chip, constants: Products
 ) -> Numbers:
     """The same where CUDA cores compute: an instruction costs as much for what lies beyond the edge of a result. [s]"""
-    issued = k * load * (chip.sms * tile.m * tile.n)
+    issued = k * load * (chip.sms * tile.results)
     return throttled_s(OPS_PER_MAC * issued * (energy_j_per_op(chip, constants) / chip.tdp_w), kernel_s, chip)
 
 
@@ -89,7 +93,7 @@ def alone_s(together_s: Numbers, memory_s: Numbers, constants: Products) -> Numb
     return alone(together_s, memory_s, constants.overlap)
 
 
-def reduction_s(shapes: Shapes, split: int, chip: Chip, constants: Products) -> Numbers:
+def reduction_s(shapes: Shapes, split: Split, chip: Chip, constants: Products) -> Numbers:
     """To add up the parts of k, which are small and just written. [s]"""
     partial = PARTIAL_BYTES * split * shapes.batch * shapes.m * shapes.n
     clocks = constants.reduction_clocks + partial / (constants.reduction_bytes * chip.sms)
@@ -144,59 +148,61 @@ def work_s(
     menu: Menu,
 ) -> Numbers:
     """Time of each product without its launch, whose bytes take so long by themselves. [s]"""
-    found = np.empty(len(shapes))
+    tiles, found = costs(menu.tiles, element_bytes, chip, constants), np.empty(len(shapes))
     for start in range(0, len(shapes), BLOCK):
         rows = slice(start, start + BLOCK)
-        found[rows] = _block_s(shapes.part(rows), memory_s[rows], chip, constants, element_bytes, menu)
+        found[rows] = _block_s(shapes.part(rows), memory_s[rows], chip, constants, menu, tiles)
     return found
 
 
-def _block_s(
-    shapes: Shapes,
-    memory: Numbers,
-    chip: Chip,
-    constants: Products,
-    element_bytes: float,
-    menu: Menu,
-) -> Numbers:
+def _block_s(shapes: Shapes, memory: Numbers, chip: Chip, constants: Products, menu: Menu, tiles: TileCost) -> Numbers:
     """Without the launch. [s]"""
     loads = np.stack([load(shapes, tile, chip) for tile in menu.tiles])
     whole, *parts = menu.splits
-    best = _split_s(shapes, menu.tiles, loads, whole, memory, chip, constants, element_bytes)
+    best: Numbers = _split_s(shapes, tiles, loads, np.array([whole]), memory, chip, constants)[0]
     # no split takes less than its bytes and a reduction: many shapes need not try
     worth = np.flatnonzero(best > memory + constants.reduction_clocks * chip.clock_s)
-    few, loads, memory = Shapes(*(column[worth] for column in shapes)), loads[:, worth], memory[worth]
-    for split in parts:
-        best[worth] = np.minimum(
-            best[worth], _split_s(few, menu.tiles, loads, split, memory, chip, constants, element_bytes)
-        )
+    if not worth.size:
+        return best
+    few, loads, memory = shapes.part(worth), loads[:, worth], memory[worth]
+    for some in chunks(len(parts), len(few)):
+        several = np.array(parts[some])
+        found = _split_s(few, tiles, loads, several, memory, chip, constants)
+        found += reduction_s(few, several[:, None], chip, constants)
+        best[worth] = np.minimum(best[worth], found.min(axis=0))
     return best
+
+
+def chunks(things: int, numbers: int) -> Iterator[slice]:
+    """Slices of things that are worked on at once, where each takes so many numbers."""
+    step = max(1, BLOCK // numbers)
+    yield from (slice(start, start + step) for start in range(0, things, step))
 
 
 def _split_s(
     shapes: Shapes,
-    tiles: Sequence[Tile],
+    tiles: TileCost,
     loads: Numbers,
-    split: int,
+    splits: NDArray[np.int_],
     memory: Numbers,
     chip: Chip,
     constants: Products,
-    element_bytes: float,
 ) -> Numbers:
-    """The least over all tiles where k is cut in so many parts, without the launch. [s]"""
-    clocks = np.full(len(shapes), np.inf)
-    for tile, each in zip(tiles, loads, strict=True):
-        there = waves(each * split, chip)
-        found = kernel_clocks(shapes.k, there, tile, split, element_bytes, chip, constants)
+    """The least over all tiles by each split of k, without launch and reduction. Shape (splits, shapes). [s]"""
+    cut = splits[:, None]
+    least = np.full((len(splits), len(shapes)), np.inf)
+    for some in chunks(len(loads), least.size):
+        here, each = tiles.part(some), loads[some, None]
+        clocks = kernel_clocks(shapes.k, waves(each * cut, chip), here, cut, chip)
         if chip.cores:
-            limited = issued_power_s(shapes.k, each, tile, found * chip.clock_s, chip, constants)
-            found = np.maximum(found, limited * chip.clock_hz)
-        np.minimum(clocks, found, out=clocks)
-    compute = clocks * chip.clock_s
+            limited = issued_power_s(shapes.k, each, here, clocks * chip.clock_s, chip, constants)
+            clocks = np.maximum(clocks, limited * chip.clock_hz)
+        for of_tile in clocks:
+            np.minimum(least, of_tile, out=least)
+    compute = least * chip.clock_s
     if not chip.cores:
         compute = np.maximum(compute, power_s(shapes, chip, constants))
-    found = overlapped_s(compute, memory, constants)
-    return found if split == 1 else found + reduction_s(shapes, split, chip, constants)
+    return overlapped_s(compute, memory, constants)
 
 
 # ---- One product term by term: which tile, how many waves, and what it waits for
@@ -286,10 +292,11 @@ def _breakdown(
     each = load(shape, tile, chip) * split
     there = waves(each, chip)
     arithmetic, feed = clocks_per_k(tile, width, chip, constants)
-    kernel = kernel_clocks(shape.k, there, tile, split, width, chip, constants) * chip.clock_s
+    one = cost(tile, width, chip, constants)
+    kernel = kernel_clocks(shape.k, there, one, split, chip) * chip.clock_s
     power = power_s(shape, chip, constants)
     if chip.cores:
-        power = issued_power_s(shape.k, load(shape, tile, chip), tile, kernel, chip, constants)
+        power = issued_power_s(shape.k, load(shape, tile, chip), one, kernel, chip, constants)
     reduction = reduction_s(shape, split, chip, constants) if split > 1 else np.zeros(1)
     return Breakdown(
         tile=tile,
@@ -298,9 +305,9 @@ def _breakdown(
         waves=there.item(),
         arithmetic_clocks_per_k=arithmetic,
         feed_clocks_per_k=feed,
-        latency_clocks_per_k=latency_per_k(width, chip, constants),
-        main_s=(main_clocks(shape.k, there, tile, split, width, chip, constants) * chip.clock_s).item(),
-        store_s=(there * store_clocks(tile, width, chip, constants) * chip.clock_s).item(),
+        latency_clocks_per_k=one.least,
+        main_s=(main_clocks(shape.k, there, one, split) * chip.clock_s).item(),
+        store_s=(there * one.store * chip.clock_s).item(),
         kernel_s=kernel.item(),
         power_s=power.item(),
         memory_s=memory.seconds.item(),

@@ -1,9 +1,11 @@
 """Tile: the part of the result that an SM computes at a time, and what one costs in clocks."""
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rooflint.kernels.chip import Chip
 from rooflint.kernels.constants import Products
@@ -27,6 +29,9 @@ TILES = tuple(Tile(*size) for size in SIZES)
 
 PATH_BYTES = 2.0
 """Of an element of the products that the constants were fitted on. [B]"""
+
+Split = int | NDArray[np.int_]
+"""In how many parts k is cut; several ways are an axis of their own."""
 
 SYNC_SPLITS = (1, 2, 3, 4, 6, 8, 16, 32)
 ASYNC_SPLITS = (1, 4, 16)
@@ -98,26 +103,56 @@ def store_clocks(tile: Tile, element_bytes: float, chip: Chip, constants: Produc
     return tile.m * tile.n * element_bytes / (constants.store_bytes * path_width(element_bytes, chip))
 
 
-def main_clocks(
-    k: Numbers, waves: Numbers, tile: Tile, split: int, element_bytes: float, chip: Chip, constants: Products
-) -> Numbers:
-    """The main loop of the busiest SM. [clock]"""
+class TileCost(NamedTuple):
+    """What a tile costs; of several tiles along the first of three axes, before splits of k and shapes."""
+
+    results: Numbers | float
+    """Elements of the result. [1]"""
+    busy: Numbers | float
+    """One step of 1 along k. [clock]"""
+    least: float
+    """The least that such a step takes. [clock]"""
+    store: Numbers | float
+    """To write all of it. [clock]"""
+
+    def part(self, some: slice) -> "TileCost":
+        """Of some of several tiles."""
+        results, busy, store = (np.asarray(each)[some] for each in (self.results, self.busy, self.store))
+        return TileCost(results, busy, self.least, store)
+
+
+def cost(tile: Tile, element_bytes: float, chip: Chip, constants: Products) -> TileCost:
+    """Of one tile."""
     busy = busy_clocks(tile, element_bytes, chip, constants)
-    per_k = np.maximum(waves * (busy / split), latency_per_k(element_bytes, chip, constants) / split)
-    return k * per_k
+    store = store_clocks(tile, element_bytes, chip, constants)
+    return TileCost(tile.m * tile.n, busy, latency_per_k(element_bytes, chip, constants), store)
 
 
-def kernel_clocks(
-    k: Numbers, waves: Numbers, tile: Tile, split: int, element_bytes: float, chip: Chip, constants: Products
-) -> Numbers:
+def costs(tiles: Sequence[Tile], element_bytes: float, chip: Chip, constants: Products) -> TileCost:
+    """Of several tiles. Shape (tiles, 1, 1)"""
+    each = [cost(tile, element_bytes, chip, constants) for tile in tiles]
+    results, busy, _, store = np.array(each).T[:, :, None, None]
+    return TileCost(results, busy, each[0].least, store)
+
+
+def main_clocks(k: Numbers, waves: Numbers, tile: TileCost, split: Split) -> Numbers:
+    """The main loop of the busiest SM. [clock]"""
+    found: Numbers = waves * (tile.busy / split)
+    np.maximum(found, tile.least / split, out=found)
+    found *= k
+    return found
+
+
+def kernel_clocks(k: Numbers, waves: Numbers, tile: TileCost, split: Split, chip: Chip) -> Numbers:
     """Main loop and the store of what it found. [clock]
 
     Where warps wait, a tile is stored and then the next begun; beside asynchronous units most of one is stored while
     the next is computed.
     """
-    main = main_clocks(k, waves, tile, split, element_bytes, chip, constants)
-    store = waves * store_clocks(tile, element_bytes, chip, constants)
-    return np.hypot(main, store) if chip.asynchronous else main + store
+    found, store = main_clocks(k, waves, tile, split), waves * tile.store
+    together = np.hypot if chip.asynchronous else np.add
+    together(found, store, out=found)
+    return found
 
 
 class Menu(NamedTuple):

@@ -6,7 +6,7 @@ Peaks of devices are derived from facts, and so is the work of a network: nothin
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import lru_cache, reduce
 from operator import or_
@@ -21,6 +21,7 @@ from rooflint.base import units
 from rooflint.base.errors import InputError, Problem, refuse
 from rooflint.base.facts import Fact, Source
 from rooflint.base.files import read_text
+from rooflint.base.memo import kept
 from rooflint.base.strict_yaml import Document
 from rooflint.base.strict_yaml import Path as Place
 from rooflint.base.suggestions import did_you_mean, nearest
@@ -330,6 +331,12 @@ def find_network(name: str, roots: Roots = (PACKAGED,)) -> Network | None:
     return next((read_network(file) for root in roots for file, aliases in _aliases(root) if wanted in aliases), None)
 
 
+@kept(64)
+def network_in(registry: Registry, name: str) -> Network | None:
+    """The same in the folders of a registry, read once for each registry that reads files."""
+    return find_network(name, (*registry.roots, PACKAGED))
+
+
 def network_named(name: str, roots: Roots = (PACKAGED,)) -> Network:
     """The same. Raises WorkloadError for an unknown name, with the nearest ones."""
     found = find_network(name, roots)
@@ -372,20 +379,16 @@ def _packaged() -> Mapping[str, Path]:
     return Registry((PACKAGED,)).files_of("networks")
 
 
-def _aliases(root: Path) -> Iterable[tuple[Path, frozenset[str]]]:
-    """Files of a root, each with its aliases in lower case; those that are shipped are read once."""
-    return _packaged_aliases() if root == PACKAGED else _read_aliases(root)
+def _aliases(root: Path) -> Sequence[tuple[Path, frozenset[str]]]:
+    """Files of a root, each with its aliases in lower case; a root of a user is read again where a file has changed."""
+    if root == PACKAGED:
+        return _read_aliases(tuple((file, 0) for file in _packaged().values()))
+    return _read_aliases(tuple((file, file.stat().st_mtime_ns) for file in files_of(root).values()))
 
 
-@lru_cache(maxsize=1)
-def _packaged_aliases() -> tuple[tuple[Path, frozenset[str]], ...]:
-    return tuple(_read_aliases(PACKAGED))
-
-
-def _read_aliases(root: Path) -> Iterator[tuple[Path, frozenset[str]]]:
-    for file in files_of(root).values():
-        _, spec = _read(file)
-        yield file, frozenset(alias.lower() for alias in spec.aliases)
+@lru_cache(maxsize=4)
+def _read_aliases(versions: tuple[tuple[Path, int], ...]) -> Sequence[tuple[Path, frozenset[str]]]:
+    return [(file, frozenset(alias.lower() for alias in _read(file)[1].aliases)) for file, _ in versions]
 
 
 def _transformer(name: str, spec: NetworkSpec, facts: Mapping[str, Fact]) -> Transformer:

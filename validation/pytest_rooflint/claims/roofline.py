@@ -9,7 +9,7 @@ from rooflint.base.units import BYTES, DIMENSIONLESS, OPS, OPS_PER_BYTE, OPS_PER
 from rooflint.hardware.device import Hardware
 from rooflint.roofline import attainable_ops_per_s, breakpoint_ops_per_byte
 from rooflint.workloads.footprint import footprint
-from rooflint.workloads.networks import find_network
+from rooflint.workloads.networks import network_in
 
 # ---- `flops: conv2d + linear`: of all kernels or of some kinds; `flops: macs` counts MACs only
 
@@ -59,7 +59,7 @@ def check_parameters(claim: Claim) -> None:
 def obtain_parameters(claim: Claim, context: Context) -> Obtained:
     """Weights, biases and norms that follow from the configuration. [1]"""
     name = context.workload(claim).name
-    network = find_network(name, context.registry.roots)
+    network = network_in(context.registry.source, name)
     if network is None:
         raise ClaimError(f"{name} is not a network that is given by its configuration")
     count = PARAMETERS_OF[claim.subject](network.configuration)
@@ -89,7 +89,7 @@ def check_weights(claim: Claim) -> None:
 def obtain_weights(claim: Claim, context: Context) -> Obtained:
     """Storage of all weights. [B]"""
     workload = context.workload(claim)
-    network = find_network(workload.name, context.registry.roots)
+    network = network_in(context.registry.source, workload.name)
     if workload.roles is None or network is None:
         raise ClaimError(f"{workload.name} is not a network that is given by its configuration")
     found, form = footprint(workload), named(claim.subject)
@@ -118,7 +118,7 @@ WEIGHTS = Kind(
 def obtain_cache(claim: Claim, context: Context) -> Obtained:
     """Storage of keys and values. [B]"""
     workload = context.workload(claim)
-    network = find_network(workload.name, context.registry.roots)
+    network = network_in(context.registry.source, workload.name)
     if workload.roles is None or network is None:
         raise ClaimError(f"{workload.name} is not a network that is given by its configuration")
     found = footprint(workload)

@@ -17,9 +17,8 @@ from rooflint.base.units import DIMENSIONLESS, OPS_PER_S, format_number
 from rooflint.diagnosis.causes import Cause
 from rooflint.diagnosis.training import Chosen, ops_of, ways
 from rooflint.hardware.device import Hardware, working_units
-from rooflint.hardware.registry import PACKAGED
 from rooflint.prediction.training_run import Attention, Counted, Recompute, parameters_counted, token_ops
-from rooflint.workloads.networks import Network, network_named
+from rooflint.workloads.networks import Network, network_in, network_named
 
 _NUMBER = {"type": "number", "exclusiveMinimum": 0}
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -74,7 +73,8 @@ def obtain_training(claim: Claim, context: Context) -> Obtained:
     if rate is not None:
         above = Ladder((Factor("rate", rate, str(claim.option("rate"))),))
         return _share(above, hardware, compute, _of_peak(claim, rate, _sum(peaks)))
-    network = network_named(claim.subject, (*context.registry.roots, PACKAGED))
+    registry = context.registry.source
+    network = network_in(registry, claim.subject) or network_named(claim.subject, registry.roots)  # names near ones
     ops, per_s = _token_ops(claim, network), _tokens_per_s(claim)
     above = Ladder(
         (Factor("tokens", per_s, f"{format_number(per_s, 6)} tokens/s"), Factor("ops", ops, _ops_text(claim, network)))

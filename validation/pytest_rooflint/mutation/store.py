@@ -10,6 +10,7 @@ again, and on the facts that these read in a trial. The line of a fact changes n
 import datetime
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -101,10 +102,10 @@ class Store:
         own = (self._code[claim.kind], self._common, f"{claim.id} {overdue}")
         return digest_of([*own, *files, *self._said(read.names, read.places | read.present)])
 
-    def _said(self, names: Iterable[Name], places: Iterable[Place]) -> Iterator[str]:
+    def _said(self, names: Iterable[Name], places: AbstractSet[Place]) -> Iterator[str]:
         """What devices and architectures say besides facts, and what some facts say."""
         yield from map(self._outline, sorted(names))
-        yield from sorted(self._statements.get(place, "") for place in places)
+        yield str(sum(map(self._statements.__getitem__, places & self._statements.keys())))  # the same in any order
 
     @cached_property
     def _goldens(self) -> Sequence[str]:
@@ -127,19 +128,20 @@ class Store:
         section, named = name
         registry = self.suite.registry
         device = registry.get(named) if section == "device" else registry.architecture(named).as_hardware()
-        return digest_of([self._outline(name), *(self._statements[fact.place] for fact in _facts_of(device))])
+        facts = (str(self._statements[fact.place]) for fact in _facts_of(device))
+        return digest_of([self._outline(name), *facts])
 
     @cached_property
-    def _statements(self) -> Mapping[Place, str]:
-        """What the facts of all hardware that can be read say; those of other files are common."""
-        registry, found = self.suite.registry, dict[Place, str]()
+    def _statements(self) -> Mapping[Place, int]:
+        """Digests of what the facts of all hardware that can be read say; those of other files are common."""
+        registry, found = self.suite.registry, dict[Place, int]()
         read = [*registry.readable(), *registry.readable_systems()]
         for name in registry.architecture_files:
             with suppress(RooflintError):
                 read.append(registry.architecture(name).as_hardware())
         for fact in (fact for hardware in read for fact in _facts_of(hardware)):
             if (place := fact.place) not in found:  # devices share those of their architecture
-                found[place] = statement(fact)
+                found[place] = int(digest_of([statement(fact)]), 16)
         return found
 
     @cached_property
@@ -479,16 +481,14 @@ def _facts_of(hardware: Hardware) -> Iterator[Fact]:
         yield from overlay.values()
 
 
-_path = cache(Path)
-"""Files are named many times; a path is not made of the same name twice."""
+_path = cache(Path)  # files are named many times
 
 
 def _identity(subject: Subject, mutant: Mutant) -> tuple[int, str, str]:
     return subject.position(mutant.fact), mutant.mutation.operator, mutant.mutation.display
 
 
-_outcome = cache(Outcome)
-"""Equal outcomes are one object: there are few, of many mutants."""
+_outcome = cache(Outcome)  # there are few, of many mutants
 
 
 def _outcomes(found: Mapping[str, Any], now: Sequence[str]) -> Mapping[tuple[int, str, str], Outcome]:
