@@ -60,6 +60,7 @@ def measured(
 
     with runs.deadline(request.budget_s, hung, grace_s):
         results.take(whole)
+    results.tell_rest()
     return recording(began, results.observer.machine(versions()), results.measurements, results.left_out)
 
 
