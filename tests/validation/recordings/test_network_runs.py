@@ -4,12 +4,15 @@ import math
 from dataclasses import replace
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from pytest_rooflint.recordings import network_runs, runs
 from pytest_rooflint.recordings.network_runs import Case, Costs, Sweep, Work, cases, plan, short
 from rooflint.base.errors import RooflintError
+from rooflint.workloads.load import MissingTorchError
 from rooflint.workloads.tables import UnknownNetworkError
+from rooflint.workloads.workload import WorkloadError
 from rooflint_measure.record import Gemm, Unavailable
 from rooflint_measure.stopwatches import gemm, network, products, stream
 from rooflint_measure.stopwatches.clocks import HostClock
@@ -17,6 +20,8 @@ from rooflint_measure.stopwatches.gemm import NoTimeError, NotMeasuredError, Pea
 from rooflint_measure.stopwatches.network import Model, Setting
 
 MACS = 1000
+NOTHING = SimpleNamespace(total_macs=0, batch=1, weight_bytes=lambda precision: np.zeros(1))
+"""A table of a network without work."""
 
 
 def product(precision):
@@ -44,6 +49,8 @@ def stubs(monkeypatch):
     monkeypatch.setattr(products, "has_torch", lambda: True)
     monkeypatch.setattr(network_runs, "reference", reference)
     monkeypatch.setattr(network_runs, "reference_s", lambda request, precision: request.seconds)
+    monkeypatch.setattr(network_runs, "_table", lambda name, sweep: NOTHING)
+    monkeypatch.setattr(network_runs, "_import_libraries", lambda names: None)
     monkeypatch.setattr(network_runs, "fp32_ops_per_s", lambda request, measured: math.inf)
     network_runs._works.cache_clear()
     monkeypatch.setattr(network_runs, "model", lambda name, batch, sweep: Model(name, None, (), MACS * batch))
@@ -218,18 +225,30 @@ def test_a_call_that_is_too_long_names_the_budget_that_it_needs(stubs, results, 
 
 
 def test_an_unknown_name_is_refused_before_anything_is_measured(results, monkeypatch):
-    def unknown(name, batch, sweep):
+    def table(name, sweep):
         if name == "resnt18":
-            raise NotMeasuredError(f"unknown network '{name}'") from UnknownNetworkError(name, ())
-        raise NotMeasuredError("needs transformers")
+            raise WorkloadError(f"unknown network '{name}'") from UnknownNetworkError(name, ())
+        raise MissingTorchError("needs transformers")
 
     monkeypatch.setattr(products, "has_torch", lambda: True)
-    monkeypatch.setattr(network_runs, "model", unknown)
+    monkeypatch.setattr(network_runs, "_table", table)
     with pytest.raises(RooflintError, match="unknown network 'resnt18'"):
         results.count(lambda: network_runs.networks(runs.Request(), Sweep(("bert-base", "resnt18")), results))
     # what a library lacks is told in the place of the run
     results.count(lambda: network_runs.networks(runs.Request(), Sweep(("bert-base",)), results))
     assert results.names == []
+
+
+def test_what_does_not_fit_the_memory_takes_no_time_of_a_plan(stubs, monkeypatch):
+    monkeypatch.setattr(network, "lacking_memory", lambda weights: "its weights take 32 GB")
+    assert network_runs._works(Sweep(("llama-3.1-8b",))) == {}
+
+
+def test_work_and_weights_are_those_of_the_table():
+    # ResNet-18: 1.814 GMAC and 11.69 M weights, of a sample
+    network_runs._works.cache_clear()
+    work = network_runs._works(Sweep(("resnet18",), batches=(8,)))["resnet18"]
+    assert (work.macs, work.weights) == (1_814_073_344, pytest.approx(11.69e6, rel=1e-3))
 
 
 def test_the_total_is_known_before_anything_is_measured_and_what_is_dropped_counts_as_done(stubs, results, monkeypatch):

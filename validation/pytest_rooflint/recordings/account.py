@@ -8,6 +8,7 @@ from pytest_rooflint.recordings import charts
 from pytest_rooflint.recordings.bounds import best_rate
 from pytest_rooflint.recordings.charts import of_product
 from pytest_rooflint.recordings.files import as_seen, slice_of
+from pytest_rooflint.recordings.findings import findings
 from pytest_rooflint.recordings.row import OWN
 from rooflint.base.errors import RooflintError
 from rooflint.base.precision import rate_unit
@@ -44,7 +45,7 @@ def account(recording: record.Recording, hardware: Hardware | None, *, drawn: bo
     return Answer(
         title=f"Measured on {recording.machine.device}",
         subtitle=f"{recording.taken:%Y-%m-%d %H:%M} UTC, {recording.command}",
-        sections=(*charts.findings(shown), *_sections(recording, hardware, whole), *charts.sections(shown)),
+        sections=(*findings(shown), *_sections(recording, hardware, whole), *charts.sections(shown)),
         record=json.loads(record.as_json(recording)),
         listing=Table.of(tuple(listed[0]), listed),
     )
@@ -52,7 +53,7 @@ def account(recording: record.Recording, hardware: Hardware | None, *, drawn: bo
 
 def beside(recordings: Sequence[tuple[record.Recording, Hardware | None]]) -> Answer:
     """Several recordings side by side: the same measurement on each, with its time over that on the first."""
-    names = [_machine(one, position) for position, (one, _) in enumerate(recordings, 1)]
+    names = [_letter(position) for position in range(len(recordings))]
     shown = [
         charts.Shown(row, hardware and as_seen(hardware, one.machine), name)
         for name, (one, hardware) in zip(names, recordings, strict=True)
@@ -68,10 +69,12 @@ def beside(recordings: Sequence[tuple[record.Recording, Hardware | None]]) -> An
     note = "median of a call; × is its time over that on the first"
     return Answer(
         title="Measured side by side",
-        subtitle=", ".join(names),
+        subtitle="; ".join(
+            f"{name} is {_machine(one, hardware)}" for name, (one, hardware) in zip(names, recordings, strict=True)
+        ),
         sections=(
             Prose("Compared", tuple(_leads(times))),
-            *charts.findings(shown),
+            *findings(shown),
             Grid("Times", table, note),
             *charts.sections(shown),
         ),
@@ -80,8 +83,16 @@ def beside(recordings: Sequence[tuple[record.Recording, Hardware | None]]) -> An
     )
 
 
-def _machine(recording: record.Recording, position: int) -> str:
-    return f"{position} {recording.machine.device.partition(',')[0]} {recording.taken:%Y-%m-%d}"
+def _letter(position: int) -> str:
+    """A, B, … Z, AA: columns and curves have no room for the name of a machine."""
+    return (_letter(position // 26 - 1) if position >= 26 else "") + chr(ord("A") + position % 26)
+
+
+def _machine(recording: record.Recording, hardware: Hardware | None) -> str:
+    """`AMD EPYC (amd/epyc-zen5-2vcpu), 2 used, on 2026-11-20`."""
+    machine = recording.machine
+    known = f" ({_id(hardware)})" if hardware else ""
+    return f"{machine.device.partition(',')[0]}{known}, {machine.count} used, on {recording.taken:%Y-%m-%d}"
 
 
 def _beside(label: str, times: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
@@ -105,10 +116,8 @@ def _leads(times: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
         mean = math.exp(sum(map(math.log, ratios.values())) / len(ratios))
         least, most = min(ratios, key=ratios.__getitem__), max(ratios, key=ratios.__getitem__)
         of = counted(len(ratios), "measurement")
-        yield (
-            f"{name} takes {mean:.3g} times as long as {first} in the geometric mean of {of}: "
-            f"{ratios[least]:.3g} times in {least}, {ratios[most]:.3g} times in {most}"
-        )
+        ends = f": {ratios[least]:.3g} times in {least}, {ratios[most]:.3g} times in {most}" if len(ratios) > 1 else ""
+        yield f"{name} takes {mean:.3g} times as long as {first} in the geometric mean of {of}{ends}"
 
 
 def peak_per_s(row: record.Measurement, hardware: Hardware | None) -> float | None:

@@ -22,10 +22,12 @@ from pytest_rooflint.recordings.runs import (
 from rooflint.base.errors import RooflintError
 from rooflint.base.text import counted
 from rooflint.base.units import OPS_PER_MAC
+from rooflint.workloads import load
 from rooflint.workloads.configuration import Transformer
 from rooflint.workloads.encoder_decoder import EncoderDecoder
 from rooflint.workloads.load import Shapes, configured_network
 from rooflint.workloads.tables import UnknownNetworkError
+from rooflint.workloads.workload import Workload
 from rooflint_measure.identity import last_level_bytes
 from rooflint_measure.record import Measurement, Stream, Unavailable
 from rooflint_measure.stopwatches import gemm, network, products, stream
@@ -211,6 +213,7 @@ def networks(request: Request, sweep: Sweep, results: Results) -> None:
     flush_bytes = _flushed(request.device) if sweep.flush else 0
     every = cases(request, sweep)
     results.settled.update(one.label for one in every if one.label in results.done)
+    _import_libraries(works)
     if open_ := [one for one in every if one.label not in results.done]:
         costs = Costs(works, energy_s=request.energy_s)
         if results.budget_s < math.inf:
@@ -363,19 +366,34 @@ def is_text(name: str) -> bool:
 
 @lru_cache
 def _works(sweep: Sweep) -> Mapping[str, Work]:
-    """Of each network that can be captured. Raises RooflintError for a name that means none, before all the others."""
+    """Of each network that has a table. Raises RooflintError for a name that means none, before all the others."""
     found = {}
     for name in sweep.names:
         try:
-            one = model(name, sweep.batches[0], sweep)
-        except NotMeasuredError as error:
+            table = _table(name, sweep)
+        except RooflintError as error:
             if _is_unknown(error):
-                raise RooflintError(str(error)) from error
+                raise
             continue  # such as a library that is not installed; the run says so in its place
-        found[name] = Work(one.macs / sweep.batches[0], one.weights)
-    if find_spec("transformers") and any(configured_network(name) for name in found):
-        import_module("transformers")  # takes seconds, which are none of the first network's that it builds
+        weights = float(table.weight_bytes("int8").sum())
+        if not network.lacking_memory(weights):  # else the run says so, and takes no time
+            found[name] = Work(table.total_macs / table.batch, weights)
     return found
+
+
+def _table(name: str, sweep: Sweep) -> Workload:
+    """Of its own batch. Raises RooflintError."""
+    if is_text(name):
+        return load.network(name, prompt=sweep.prompt, past=sweep.past)
+    return load.network(name, () if configured_network(name) else sweep.shapes)
+
+
+def _import_libraries(names: Collection[str]) -> None:
+    """Import what networks are built with: that takes seconds, which are none of the first network's."""
+    configured = [name for name in names if configured_network(name)]
+    for library, is_needed in (("torchvision", len(configured) < len(names)), ("transformers", configured)):
+        if is_needed and find_spec(library):
+            import_module(library)
 
 
 def _is_unknown(error: BaseException | None) -> bool:

@@ -171,9 +171,10 @@ class Results:
             self.tell(f"{self._place}{what or ', '.join(names)}: {why}")
 
     def in_steps(self, steps: Sequence[tuple[float, Callable[[], None]]]) -> None:
-        """Run steps, each until a share of the budget is spent, so that none takes the time of those that follow."""
+        """Run steps, each until a share of the time left is spent, so that none takes that of those that follow."""
+        began_s = self.spent_s
         for share, step in steps:
-            self.until_s = share * self.budget_s
+            self.until_s = began_s + share * (self.budget_s - began_s)
             self.take(step)
         self.until_s = math.inf
 

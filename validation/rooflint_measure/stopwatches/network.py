@@ -271,10 +271,17 @@ def _refuse(model: Model, setting: Setting) -> None:
                 raise NotMeasuredError(f"{what} on CUDA devices only")
     if setting.channels_last and not any(leaf.dim() == 4 for leaf in _tensors(model)):
         raise NotMeasuredError("channels_last is a layout of pictures; want an input of four axes")
-    free = available_bytes()
-    if free is not None and BYTES_BUILT * model.weights > free:  # else the system ends the process
-        takes, has = (format_quantity(one, BYTES, digits=3) for one in (BYTES_BUILT * model.weights, free))
-        raise NotMeasuredError(f"its weights take {takes} while it is built, and {has} of memory are free")
+    if why := lacking_memory(model.weights):
+        raise NotMeasuredError(why)
+
+
+def lacking_memory(weights: float) -> str:
+    """Why a network of so many weights cannot be built here; empty where it can. The system would end the process."""
+    takes, free = BYTES_BUILT * weights, available_bytes()
+    if free is None or takes <= free:
+        return ""
+    needed, has = (format_quantity(one, BYTES, digits=3) for one in (takes, free))
+    return f"its weights take {needed} while it is built, and {has} of memory are free"
 
 
 def _quantized(model: Model, setting: Setting) -> Any:
