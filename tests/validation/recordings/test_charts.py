@@ -146,3 +146,19 @@ def test_the_highest_power_is_drawn_where_it_was_read():
     found = drawn(shown(resnet(), energy=metered(30.0, 42.0)), shown(resnet(8), energy=metered(30.0)))
     curves = {curve.name: curve for curve in found["Power by measurement"].curves}
     assert (curves["highest of it"].x, curves["highest of it"].y) == ((1.0,), (42.0,))
+
+
+def test_more_networks_than_a_chart_has_room_for_are_a_chart_for_each_precision():
+    half = [resnet(1, f"net{number}").model_copy(update={"precision": "bf16"}) for number in range(charts.MOST)]
+    found = drawn(*(shown(one, reference=PAIR) for one in half))
+    assert "Distributions of latency" in found
+    found = drawn(*(shown(one, reference=PAIR) for one in [*half, resnet()]))
+    for heading in ("Efficiency over size", "Distributions of latency"):
+        sizes = {name: len(section.curves) for name, section in found.items() if name.startswith(heading)}
+        assert sizes == {f"{heading}, bf16": charts.MOST, f"{heading}, fp32": 1}
+
+
+def test_states_of_one_moment_stay_in_the_order_of_reading():
+    rows = [shown(PRODUCT, power_w=power, at_s=at) for power, at in ((400.0, (0.0, 1.0, 2.0)), (90.0, (2.0, 3.0, 4.0)))]
+    (curve,) = drawn(*rows)["Power over time"].curves
+    assert (curve.x, curve.y) == ((0.0, 1.0, 2.0, 2.0, 3.0, 4.0), (400.0,) * 3 + (90.0,) * 3)

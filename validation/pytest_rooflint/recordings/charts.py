@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import itemgetter
+from typing import TypeVar
 
 import numpy as np
 
@@ -16,6 +18,11 @@ from rooflint_measure.record import Energy, Gemm, Measurement, Network, Stream, 
 
 SHARES = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
 """Of the samples, at which a distribution is drawn."""
+
+MOST = 20
+"""Curves or points of a chart; more are a chart for each precision. [1]"""
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -81,10 +88,20 @@ def _efficiency(shown: Sequence[Shown]) -> Iterator[Curves]:
         known = [(2.0 * net.macs, share) for one, net in pairs if (share := of_product(one.row))]
         if known:
             work, shares = zip(*known, strict=True)
-            curves.append(Curve(label, work, tuple(100 * share for share in shares)))
-    if curves:
-        note = "of the product of the same precision that was timed in turn with it; one point a batch"
-        yield Curves("Efficiency over size", "work of a call", "efficiency", tuple(curves), note, "op", "%")
+            curves.append((pairs[0][1].precision, Curve(label, work, tuple(100 * share for share in shares))))
+    note = "of the product of the same precision that was timed in turn with it; one point a batch"
+    for kind, some in _with_room(curves):
+        yield Curves(f"Efficiency over size{kind}", "work of a call", "efficiency", tuple(some), note, "op", "%")
+
+
+def _with_room(items: Sequence[tuple[str, T]]) -> Iterator[tuple[str, list[T]]]:
+    """What one chart has room for, with an addition to its heading; one chart a precision where there is more."""
+    if len(items) <= MOST:
+        if items:
+            yield "", [one for _, one in items]
+        return
+    for precision in dict.fromkeys(precision for precision, _ in items):
+        yield f", {precision}", [one for each, one in items if each == precision]
 
 
 # ---- roofline
@@ -196,13 +213,17 @@ def points(shown: Sequence[Shown]) -> Iterator[tuple[Shown, float, Roof]]:
                 yield one, where, roof
 
 
+def _precision(one: Shown) -> str:
+    return one.row.subject.precision if isinstance(one.row.subject, Gemm | Network) else ""
+
+
 def _roofline(shown: Sequence[Shown]) -> Iterator[Rooflines]:
-    found = [*points(shown)]
-    if found:
-        measured = tuple(Point(one.name, roof.name, at, one.row.ops_per_s or 0.0) for one, at, roof in found)
-        roofs = {roof.name: roof for _, _, roof in found}
-        note = "measured rates; bytes as the model counts them, each operand read once and each result written once"
-        yield Rooflines("Roofline", tuple(roofs.values()), measured, note)
+    found = [(_precision(one), (one, at, roof)) for one, at, roof in points(shown)]
+    note = "measured rates; bytes as the model counts them, each operand read once and each result written once"
+    for kind, some in _with_room(found):
+        measured = tuple(Point(one.name, roof.name, at, one.row.ops_per_s or 0.0) for one, at, roof in some)
+        roofs = {roof.name: roof for _, _, roof in some}
+        yield Rooflines(f"Roofline{kind}", tuple(roofs.values()), measured, note)
 
 
 # ---- power
@@ -212,10 +233,10 @@ def _power(shown: Sequence[Shown]) -> Iterator[Curves]:
     metered = [(number, one.row.energy) for number, one in enumerate(shown, 1) if isinstance(one.row.energy, Energy)]
     if metered:
         numbers = tuple(float(number) for number, _ in metered)
-        means = Curve("mean of a metered run", numbers, tuple(energy.mean_w for _, energy in metered))
-        idle = Curve("idle before it", numbers, tuple(energy.idle_w for _, energy in metered))
+        means = Curve("mean of a metered run", numbers, tuple(energy.mean_w for _, energy in metered), joined=False)
+        idle = Curve("idle before it", numbers, tuple(energy.idle_w for _, energy in metered), joined=False)
         highest = {float(number): energy.max_w for number, energy in metered if energy.max_w is not None}
-        most = [Curve("highest of it", tuple(highest), tuple(highest.values()))] if highest else []
+        most = [Curve("highest of it", tuple(highest), tuple(highest.values()), joined=False)] if highest else []
         yield Curves("Power by measurement", "measurement", "power", (means, idle, *most), "", "", "W", linear=True)
     yield from _power_over_time(shown)
 
@@ -245,8 +266,8 @@ def _power_over_time(shown: Sequence[Shown]) -> Iterator[Curves]:
 
 
 def _since_first(read: Sequence[tuple[float, float]]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Seconds since the first state, and power."""
-    ordered = sorted(read)
+    """Seconds since the first state, and power; states of one moment stay in the order of reading."""
+    ordered = sorted(read, key=itemgetter(0))
     return tuple(at_s - ordered[0][0] for at_s, _ in ordered), tuple(power for _, power in ordered)
 
 
@@ -255,11 +276,11 @@ def _since_first(read: Sequence[tuple[float, float]]) -> tuple[tuple[float, ...]
 
 def _latencies(shown: Sequence[Shown]) -> Iterator[Curves]:
     curves = []
-    for one, _ in networks(shown):
+    for one, net in networks(shown):
         times = np.quantile(one.row.samples.seconds, SHARES)
-        curves.append(Curve(one.name, tuple(float(t) for t in times), tuple(100 * share for share in SHARES)))
-    if curves:
-        note = "share of the samples that took at most that long; a steep line is a steady latency"
-        yield Curves(
-            "Distributions of latency", "latency", "samples", tuple(curves), note, "s", "%", linear_y=True, listed=False
-        )
+        curve = Curve(one.name, tuple(float(t) for t in times), tuple(100 * share for share in SHARES))
+        curves.append((net.precision, curve))
+    note = "share of the samples that took at most that long; a steep line is a steady latency"
+    for kind, some in _with_room(curves):
+        heading = f"Distributions of latency{kind}"
+        yield Curves(heading, "latency", "samples", tuple(some), note, "s", "%", linear_y=True, listed=False)
