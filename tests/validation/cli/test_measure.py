@@ -12,7 +12,8 @@ from pytest_rooflint.recordings import network_runs, runs
 from pytest_rooflint.recordings.account import account
 from rooflint.base.errors import RooflintError
 from rooflint.hardware.registry import Registry
-from rooflint_measure.record import Gemm, Machine, Network, Recording, Stream, Wait, read, write
+from rooflint_measure.record import Gemm, Network, Stream, Wait
+from rooflint_measure.recording import Machine, Recording, read, write
 from rooflint_measure.stopwatches import gemm, products
 from rooflint_measure.stopwatches.gemm import NotMeasuredError
 from rooflint_measure.stopwatches.network import ATTENTION, DTYPES, MODES, QUANTIZED
@@ -174,7 +175,7 @@ def test_a_device_that_is_not_there_is_told_before_an_hour_on_another(device, st
         run("network", "resnet18", "--device", "cpu", "--device", "cuda")
 
 
-def test_several_devices_share_the_budget_and_are_shown_side_by_side(device, rows, monkeypatch):
+def test_several_devices_share_the_budget_and_are_shown_side_by_side(tmp_path, device, rows, monkeypatch):
     asked = []
 
     def networks(request, sweep, results):
@@ -188,6 +189,10 @@ def test_several_devices_share_the_budget_and_are_shown_side_by_side(device, row
         "network", "resnet18", "--device", "cuda:0", "--device", "cuda:1", "--device", "cuda:0", "--budget", "60s"
     )
     assert "Measured side by side" in text
+    both = tmp_path / "both.json"
+    run("network", "resnet18", *devices, "-o", str(both))
+    assert "Measured side by side" in run("show", str(both))
+    asked = asked[:2]
     # half of the minute for the first, and what it leaves for the second
     assert [one for one, _ in asked] == ["cuda:0", "cuda:1"]
     assert [budget_s for _, budget_s in asked] == [pytest.approx(30, abs=5), pytest.approx(60, abs=10)]

@@ -10,11 +10,9 @@ from rooflint.hardware.registry import Registry
 from rooflint_measure.record import (
     Conditions,
     Gemm,
-    Machine,
     Measurement,
     Memory,
     Network,
-    Recording,
     Reference,
     Samples,
     State,
@@ -24,6 +22,7 @@ from rooflint_measure.record import (
     Unavailable,
     Wait,
 )
+from rooflint_measure.recording import Machine, Recording
 
 NOWHERE = Unavailable(reason="not read")
 

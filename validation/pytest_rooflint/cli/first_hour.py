@@ -18,7 +18,7 @@ from rooflint.base.errors import RooflintError
 from rooflint.base.precision import precision as precision_named
 from rooflint.cli.options import Specs
 from rooflint.output.deliver import deliver
-from rooflint_measure.record import Machine, Recording, write
+from rooflint_measure.recording import Machine, Recording, write
 from rooflint_measure.sensors.gpu import driver_version, old_driver
 
 LONGEST_S = 3600.0

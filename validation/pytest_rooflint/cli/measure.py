@@ -30,7 +30,7 @@ from rooflint.base.project import project_root
 from rooflint.base.text import sanitized
 from rooflint.cli.options import Past, Prompt, Shape, Specs, shapes_of
 from rooflint.output.deliver import deliver
-from rooflint_measure.record import Recording, read, write
+from rooflint_measure.recording import Recording, read_all, write
 from rooflint_measure.stopwatches.network import ATTENTION, DTYPES, MODES, QUANTIZED
 from rooflint_report.evidence import add
 
@@ -316,7 +316,7 @@ def show_command(
 ) -> None:
     """Show a recording beside the peaks that the model derives, or several beside one another, with charts."""
     report = Report(hardware, form, output, specs)
-    found = [(one, known(report, one.machine)) for one in map(read, file)]
+    found = [(one, known(report, one.machine)) for each in file for one in read_all(each)]
     shown = beside(found) if len(found) > 1 else account(*found[0], drawn=True)
     deliver(shown, report.form, report.output)
 

@@ -19,7 +19,8 @@ from rooflint.base.errors import RooflintError
 from rooflint.base.git import state_of
 from rooflint.base.project import NO_GOLDEN, configured
 from rooflint.hardware.device import Hardware
-from rooflint_measure.record import Machine, Measurement, Recording
+from rooflint_measure.record import Measurement
+from rooflint_measure.recording import Machine, Recording
 from rooflint_measure.sensors.observer import observer
 
 LIBRARIES = ("numpy", "torch", "torchvision", "transformers")

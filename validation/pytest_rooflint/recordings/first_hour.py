@@ -24,7 +24,8 @@ from rooflint.hardware.device import Hardware
 from rooflint.hardware.registry import Registry
 from rooflint.output.answer import Answer
 from rooflint.output.sections import Grid, Prose, Section, Table
-from rooflint_measure.record import Gemm, Launch, Machine, Recording, State, Stream, Unavailable
+from rooflint_measure.record import Gemm, Launch, State, Stream, Unavailable
+from rooflint_measure.recording import Machine, Recording
 from rooflint_measure.sensors.observer import Observer
 from rooflint_measure.stopwatches import products
 from rooflint_measure.stopwatches.products import Kernel
