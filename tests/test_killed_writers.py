@@ -20,6 +20,7 @@ import pytest
 from rooflint.base.files import create, write_atomically, write_pieces_atomically
 from rooflint.base.parsed import Parsed
 from rooflint_measure import record
+from rooflint_measure.recording import read, write
 
 SIZE = 400_000
 """Characters of a version: long enough to be killed in the middle of."""
@@ -65,7 +66,7 @@ def pieces(folder: Path, number: int) -> None:
 
 
 def recorded(folder: Path) -> bool:
-    return all(record.read(file).measurements for file in folder.glob("*.json"))
+    return all(read(file).measurements for file in folder.glob("*.json"))
 
 
 def parsed(folder: Path, number: int) -> bool:
@@ -75,14 +76,14 @@ def parsed(folder: Path, number: int) -> bool:
 
 
 def writers() -> dict[str, Writer]:
-    recording = record.read(next(MEASURED.rglob("*.json")))
+    recording = read(next(MEASURED.rglob("*.json")))
     return {
         "write_atomically": Writer(
             lambda folder, number: write_atomically(folder / "x.json", version(number)), replaced
         ),
         "evidence": Writer(pieces, replaced),
         "create": Writer(lambda folder, number: create(folder / f"{number}.json", version(number)), created),
-        "recordings": Writer(lambda folder, _: record.write(folder, recording), recorded),
+        "recordings": Writer(lambda folder, _: write(folder, recording), recorded),
         "kept parses": Writer(parsed, lambda folder: all(parsed(folder, number) for number in range(3))),
     }
 

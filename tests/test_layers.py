@@ -21,7 +21,7 @@ ROOMS = {
         "base", "hardware", "workloads", "mapping", "roofline", "coefficients", "kernels", "energy", "cost",
         "prediction", "diagnosis", "output", "answers", "api", "cli", "__main__",
     ),
-    "rooflint_measure": ("record", "identity", "sensors", "stopwatches", "compare"),
+    "rooflint_measure": ("record", "recording", "identity", "sensors", "stopwatches", "compare"),
     "pytest_rooflint": (
         "golden", "recordings", "suite", "audit", "claims", "mutation", "repair", "evidence", "history",
         "session", "api", "cli", "plugin",

@@ -19,7 +19,8 @@ from pytest_rooflint.recordings.laws import LAWS, LawContext, findings
 from pytest_rooflint.recordings.row import RecordedFile, Row
 from rooflint.hardware.registry import Registry
 from rooflint.workloads.load import network as tabled
-from rooflint_measure.record import Machine, Measurement, Recording, Samples, Unavailable, label
+from rooflint_measure.record import Measurement, Samples, Unavailable, label
+from rooflint_measure.recording import Machine, Recording
 from rooflint_measure.sensors.observer import observer
 from rooflint_measure.stopwatches import gemm, network, products, stream
 from rooflint_measure.stopwatches.gemm import NotMeasuredError

@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from markupsafe import Markup, escape
@@ -207,7 +208,7 @@ def _curves(section: Curves) -> Mapping[str, Any]:
     keys = letters(len(section.curves))
     lines, groups = [], []
     for number, (curve, letter) in enumerate(zip(section.curves, keys, strict=True)):
-        places = sorted(zip(curve.x, curve.y, strict=True))
+        places = sorted(zip(curve.x, curve.y, strict=True), key=itemgetter(0))
         alone = len(places) == 1  # named beside its mark
         lines.append(Line(curve.name, letter, places[-1:] * (not alone) if not curve.joined else places, curve.name))
         label = curve.name if alone and not curve.joined else ""
@@ -218,7 +219,7 @@ def _curves(section: Curves) -> Mapping[str, Any]:
         "charts": drawings(lines, marks, x, y),
         "named": True,
         "legend": [(letter, curve.name) for letter, curve in zip(keys, section.curves, strict=True)],
-        "hidden": sum(not (drawable(mark.x) and drawable(mark.y)) for mark in marks),
+        "hidden": sum(not (x.holds(mark.x) and y.holds(mark.y)) for mark in marks),
         "count": len(marks),
         "table": _curves_table(section, x, y) if section.listed else None,
     }

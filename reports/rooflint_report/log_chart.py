@@ -65,6 +65,10 @@ class Scale:
         """Whether figures have a unit of several letters and no prefix, which would leave no room between them."""
         return len(self.unit) > 1 and not self.prefixed
 
+    def holds(self, value: float) -> bool:
+        """Whether a value has a place on such an axis."""
+        return drawable(value, linear=self.linear)
+
     def tick(self, value: float) -> str:
         """A figure at a tick."""
         return format_number(value) if self._is_bare else self.text(value)
@@ -188,7 +192,7 @@ def _drawing(
 ) -> Drawing:
     names = [(line.letter if size.kind == "narrow" else shortest(line.name, 26)) for line in lines]
     right = 16 + BOLD_WIDTH * max(map(len, names), default=0)
-    drawn = sum(any(drawable(a) and drawable(b) for a, b in line.places) for line in lines)
+    drawn = sum(any(x.holds(a) and y.holds(b) for a, b in line.places) for line in lines)
     height = max(size.height, TOP + BOTTOM + math.ceil(LINE_HEIGHT * (drawn - 1)))  # a place for each name
     every = [*lines, *(line for _, line in bases)]
     places = [place for line in every for place in line.places] + [(mark.x, mark.y) for mark in marks]
@@ -197,7 +201,7 @@ def _drawing(
     left = 14 + LETTER_WIDTH * max(map(len, figures), default=0)
     x_axis = pixel_axis((place[0] for place in places), left, size.width - right, linear=x.linear)
     frame = _Frame(x_axis, y_axis, HEAVIEST_RADIUS if len(marks) < MANY else HEAVIEST_RADIUS * 2 / 3)
-    seen = [mark for mark in marks if drawable(mark.x) and drawable(mark.y)]
+    seen = [mark for mark in marks if x.holds(mark.x) and y.holds(mark.y)]
     return Drawing(
         kind=size.kind,
         width=size.width,
@@ -247,7 +251,7 @@ class _Frame:
         """Pixels of what can be drawn of a line; a roof goes from edge to edge."""
         if line.knee:
             return self._roof(*line.knee[:2])
-        return [self.at(place) for place in line.places if drawable(place[0]) and drawable(place[1])]
+        return [self.at(place) for place in line.places if self.x.holds(place[0]) and self.y.holds(place[1])]
 
     def _roof(self, bend: float, peak: float) -> list[tuple[float, float]]:
         """From where it enters, at the left or below, over its knee, to the right."""

@@ -24,6 +24,7 @@ from rooflint.prediction.ledger import COLUMNS, read_ledger
 from rooflint.prediction.ledger import SCHEMA as LEDGER
 from rooflint.workloads.tables import read_table
 from rooflint_measure import record
+from rooflint_measure.recording import content_digest, read
 from rooflint_report.evidence import load_evidence
 
 from .generator import TINY, Run, Target, inputs, run
@@ -120,7 +121,7 @@ def targets(folder: Path) -> dict[str, Target]:
         ),
         "workloads": Target(".yaml", [workload()], in_file(folder, ".yaml", read_table)),
         "goldens": Target(".yaml", [(TINY / "golden/x1.yaml").read_text(encoding="utf-8"), GOLDEN], golden),
-        "recordings": Target(".json", [recording()], in_file(folder, ".json", record.read)),
+        "recordings": Target(".json", [recording()], in_file(folder, ".json", read)),
         "evidence": Target(".json", [evidence(folder)], in_file(folder, ".json", load_evidence)),
         "audit csv": Target(".csv", comma, in_file(folder, ".csv", auditor.audit), is_data=False),
         "audit md": Target(".md", marks, in_file(folder, ".md", auditor.audit), is_data=False),
@@ -188,7 +189,7 @@ def recording() -> str:
     document = json.loads(file.read_text(encoding="utf-8"))
     document["measurements"] = document["measurements"][:1]
     document.pop("digest", None)
-    return json.dumps({"digest": record.content_digest(document), **document})
+    return json.dumps({"digest": content_digest(document), **document})
 
 
 def ledger() -> str:

@@ -158,6 +158,15 @@ def test_a_point_at_zero_is_said_to_be_missing():
     assert marks(html) == 2  # the other one, wide and narrow
 
 
+def test_time_begins_at_zero_on_a_linear_axis():
+    html = page(
+        Curves("C", "time", "power", (Curve("a", (0.0, 1.0, 2.0), (90.0, 80.0, 90.0)),), "", "s", "W", linear=True)
+    )
+    assert "has no place on these axes" not in html
+    assert ">0 s<" in html
+    assert marks(html) == 2 * 3  # wide and narrow
+
+
 def test_a_roof_bends_at_its_breakpoint():
     html = page(Rooflines("R", (Roof("r", 2e12, 1e10),), ()))
     assert "breakpoint 200 op/B" in html

@@ -22,20 +22,18 @@ from pytest_rooflint.suite import world
 from pytest_rooflint.suite.judge import judge
 from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Verdict
-from rooflint_measure import record
 from rooflint_measure.record import (
     Conditions,
     Energy,
     Gemm,
-    Machine,
     Measurement,
     Network,
-    Recording,
     Samples,
     State,
     Stream,
     Unavailable,
 )
+from rooflint_measure.recording import Machine, Recording, write
 
 TINY = Path(__file__).parent / "tiny"
 ROOT = Path(__file__).parents[2]
@@ -393,7 +391,7 @@ class Bench:
     def record(self, *rows: Measurement, folder=FOLDER, device=SYNTHETIC, **facts: Any) -> Path:
         """Add a recording; each is an hour later than the one before."""
         one = recorded(*rows, hour=len(self.taken), device=device, **facts)
-        self.taken.append(record.write(self.repository.root / folder, one))
+        self.taken.append(write(self.repository.root / folder, one))
         return self.taken[-1]
 
     def claim(self, *lines: str, head: str = HEAD) -> Path:

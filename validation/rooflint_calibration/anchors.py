@@ -25,7 +25,8 @@ from rooflint_calibration.evaluation import Score, score
 from rooflint_calibration.package import family_of
 from rooflint_calibration.rows import Rows
 from rooflint_calibration.topics import TOPICS
-from rooflint_measure.record import Gemm, Measurement, Recording
+from rooflint_measure.record import Gemm, Measurement
+from rooflint_measure.recording import Recording
 from rooflint_measure.stopwatches.anchors import ANCHORS, DTYPES, GRAPH, Kind
 
 RECORD = "rooflint measure anchors --device cuda -o mine.json"

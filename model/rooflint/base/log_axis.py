@@ -28,6 +28,10 @@ class LogAxis:
         """Where a positive value stands between the ends. [1]"""
         return (math.log10(value) - self.low) / (self.high - self.low)
 
+    def holds(self, value: float) -> bool:
+        """Whether a value has a place on an axis of its kind."""
+        return drawable(value)
+
     def ticks(self, most: int) -> list[float]:
         """Round values inside, at most so many: 1-2-5 where they fit, else every decade, every second one, …"""
         fine = [tick for tick in self._multiples(1, 2, 5) if drawable(tick)]
@@ -45,19 +49,23 @@ class LogAxis:
 
 @dataclass(frozen=True)
 class LinearAxis(LogAxis):
-    """From `low` to `high` in equal steps, for positive values that span less than a decade."""
+    """From `low` to `high` in equal steps, for values from zero on, or that span less than a decade."""
 
     @classmethod
     def around(cls, values: Iterable[float]) -> Self:
-        """The axis that holds all positive, finite values; from 0 to 1 where there are none."""
-        known = [value for value in values if drawable(value)]
+        """The axis that holds all finite values from zero on; from 0 to 1 where there are none."""
+        known = [value for value in values if drawable(value, linear=True)]
         low, high = min(known, default=0.0), max(known, default=1.0)
-        spare = MARGIN * (high - low if high > low else high)
+        spare = MARGIN * (high - low or high or 1.0)
         return cls(low - spare, high + spare)
 
     def share(self, value: float) -> float:
         """Where a value stands between the ends. [1]"""
         return (value - self.low) / (self.high - self.low)
+
+    def holds(self, value: float) -> bool:
+        """Zero, too."""
+        return drawable(value, linear=True)
 
     def ticks(self, most: int) -> list[float]:
         """Multiples of 1, 2 or 5 × a power of ten inside, at most so many."""
@@ -65,9 +73,9 @@ class LinearAxis(LogAxis):
         steps = (float(f"{digit}e{power}") for power in (exponent, exponent + 1) for digit in (1, 2, 5))
         step = next(step for step in steps if (self.high - self.low) / step < most)
         first, last = math.ceil(self.low / step), math.floor(self.high / step)
-        return [float(f"{number * step:.12g}") for number in range(first, last + 1) if number > 0]
+        return [float(f"{number * step:.12g}") for number in range(max(first, 0), last + 1)]
 
 
-def drawable(value: float) -> bool:
-    """Has a place on a logarithmic axis."""
-    return 0 < value < math.inf
+def drawable(value: float, *, linear: bool = False) -> bool:
+    """Has a place on a logarithmic axis, or on a linear one, which may begin at zero."""
+    return 0 < value < math.inf or (linear and value == 0)

@@ -112,7 +112,16 @@ MANY = 1000
 """More than the curves of a drawing, of which the first is on top where its figures stand elsewhere."""
 
 WIDE, HIGH = 10.0, 5.0
-"""Of one drawing. [inch]"""
+"""Of one drawing, which is higher where its legend is. [inch]"""
+
+ENTRY = 0.19
+"""Height of an entry of a legend. [inch]"""
+
+HEADED = 4
+"""Entries that would have room where the title and the label of the axis are."""
+
+LABELLED = 12
+"""Points that have room for their names beside them; more are numbered, and named in the legend."""
 
 COLOURS, MARKERS = 10, "osD^v"
 """Colours that matplotlib has for curves, and the marks that tell those of one colour apart."""
@@ -126,9 +135,11 @@ def draw(page: Page, form: str) -> bytes:
     found = [section for section in page.sections if isinstance(section, Curves | Bars | Rooflines)]
     if not found:
         raise PlotError("nothing to draw: this answer has no curves and no bars; --compare or a range brings some")
-    figure, fixed = _figure(len(found))
-    for number, section in enumerate(found, 1):
-        axes = figure.add_subplot(len(found), 1, number)
+    heights = [max(HIGH, ENTRY * (_entries(section) + HEADED)) for section in found]
+    figure, fixed = _figure(sum(heights))
+    places = figure.add_gridspec(len(found), 1, height_ratios=heights)
+    for number, section in enumerate(found):
+        axes = figure.add_subplot(places[number, 0])
         axes.set_title(section.heading, loc="left")
         _DRAWERS[section.kind](axes, section)
     figure.suptitle(textwrap.fill(f"{page.title}: {page.subtitle}", TITLE), fontsize="medium")
@@ -138,15 +149,24 @@ def draw(page: Page, form: str) -> bytes:
     return stream.getvalue()
 
 
-def _figure(drawings: int) -> tuple[Any, AbstractContextManager[None]]:
+def _entries(section: Curves | Bars | Rooflines) -> int:
+    """Of its legend."""
+    match section:
+        case Curves():
+            return len(section.curves)
+        case Rooflines():
+            return len(section.roofs) + len(section.points) * (len(section.points) > LABELLED)
+        case _:
+            return 0
+
+
+def _figure(height: float) -> tuple[Any, AbstractContextManager[None]]:
     """An empty figure that needs no screen, and what makes its names in a file the same each time."""
     try:
         from matplotlib import figure, rc_context  # noqa: PLC0415  # an extra, and only for drawings
     except ImportError:
         raise PlotError(f"a drawing needs matplotlib, else write .html, which has it too; {extra('plot')}") from None
-    return figure.Figure(figsize=(WIDE, HIGH * drawings), layout="constrained"), rc_context(
-        {"svg.hashsalt": "rooflint"}
-    )
+    return figure.Figure(figsize=(WIDE, height), layout="constrained"), rc_context({"svg.hashsalt": "rooflint"})
 
 
 def _curves(axes: Any, section: Curves) -> None:
@@ -200,6 +220,8 @@ def _rooflines(axes: Any, section: Rooflines) -> None:
     places += [roof.breakpoint_ops_per_byte for roof in section.roofs if math.isfinite(roof.breakpoint_ops_per_byte)]
     low, high = min(places, default=1.0) / 3, max(places, default=1.0) * 3
     rates: list[float] = []
+    numbered = {id(point): number for number, point in enumerate(section.points, 1)}
+    has_room = len(section.points) <= LABELLED
     for number, roof in enumerate(section.roofs):
         bend = min(max(roof.breakpoint_ops_per_byte, low), high)
         line = [
@@ -211,7 +233,10 @@ def _rooflines(axes: Any, section: Rooflines) -> None:
             place = point.intensity_ops_per_byte, point.attained_ops_per_s
             rates.append(point.attained_ops_per_s)
             axes.plot(*place, "o", color=f"C{number}", markersize=4)
-            axes.annotate(point.label, place, xytext=(3, 3), textcoords="offset points", fontsize="x-small")
+            text = point.label if has_room else str(numbered[id(point)])
+            axes.annotate(text, place, xytext=(3, 3), textcoords="offset points", fontsize="x-small")
+    for point in () if has_room else section.points:
+        axes.plot([], [], " ", label=f"{numbered[id(point)]}  {point.label}")
     _scaled(axes, "x", (low, high), "intensity", "op/B", linear=False)
     _scaled(axes, "y", rates, "rate", "op/s", linear=False)
     axes.grid(visible=True, alpha=0.3)

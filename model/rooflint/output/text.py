@@ -7,6 +7,7 @@ import string
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any
 
 from rich.cells import cell_len
@@ -152,7 +153,8 @@ def _drawing(lines: Iterable[Line], letters: Iterable[Letter], x: Axis, y: Axis,
     wide, high = 2 * columns, 4 * ROWS
     canvas = Canvas(columns, ROWS, 0, 0, wide, high)
     for line in lines:
-        places = [(x.scale.share(a) * wide, y.scale.share(b) * high) for a, b in line.points if _drawable(a, b)]
+        held = ((a, b) for a, b in line.points if x.scale.holds(a) and y.scale.holds(b))
+        places = [(x.scale.share(a) * wide, y.scale.share(b) * high) for a, b in held]
         for (x0, y0), (x1, y1) in pairwise(places):
             canvas.line(x0, y0, x1, y1, color=line.colour)
     for (column, row), letter in _placed(letters, x, y, columns).items():
@@ -163,7 +165,7 @@ def _drawing(lines: Iterable[Line], letters: Iterable[Letter], x: Axis, y: Axis,
 def _placed(letters: Iterable[Letter], x: Axis, y: Axis, columns: int) -> dict[tuple[int, int], Letter]:
     placed: dict[tuple[int, int], Letter] = {}
     for letter in letters:
-        if _drawable(letter.x, letter.y):
+        if x.scale.holds(letter.x) and y.scale.holds(letter.y):
             place = _place(x, letter.x, columns, 2), _row(y, letter.y)
             if letter.sign == DOT:
                 placed.setdefault(place, letter)
@@ -403,7 +405,7 @@ def _curves_drawing(section: Curves, width: int) -> Text:
     lines, letters = [], []
     for number, (sign, curve) in enumerate(zip(_curves_signs(section), section.curves, strict=True)):
         colour = COLOURS[number % len(COLOURS)]
-        places = sorted(zip(curve.x, curve.y, strict=True))
+        places = sorted(zip(curve.x, curve.y, strict=True), key=itemgetter(0))
         lines += [Line(places, colour)] if curve.joined else []
         letters += [Letter(sign, *place, colour) for place in places]
     return chart(

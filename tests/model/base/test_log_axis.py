@@ -57,7 +57,16 @@ def test_a_linear_axis_has_equal_steps_between_its_ends():
 def test_one_value_and_none_have_a_linear_axis_too():
     assert LinearAxis.around([5.0]).share(5.0) == 0.5
     assert LinearAxis.around([]) == LinearAxis(-0.04, 1.04)
-    assert LinearAxis.around([0.0, -1.0, math.nan, 10.0]) == LinearAxis.around([10.0])
+    assert LinearAxis.around([-1.0, math.nan, 10.0]) == LinearAxis.around([10.0])
+
+
+def test_a_linear_axis_begins_at_zero_where_a_value_does():
+    # 0 to 10 with 4 % of spare at either end
+    axis = LinearAxis.around([0.0, 10.0])
+    assert (axis.low, axis.high) == (-0.4, 10.4)
+    assert axis.ticks(6) == [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]
+    assert [axis.holds(value) for value in (0.0, 1.0, -1.0, math.inf)] == [True, True, False, False]
+    assert not LogAxis.around([1.0]).holds(0.0)
 
 
 @given(st.lists(st.floats(1e-12, 1e15), max_size=5), st.integers(1, 8))

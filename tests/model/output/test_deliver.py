@@ -228,6 +228,26 @@ def test_a_roofline_is_drawn_with_its_roofs_and_the_labels_of_its_points(drawn, 
 
 
 @pytest.mark.slow
+def test_many_points_are_numbered_and_named_in_a_legend_that_fits(drawn, resnet18, monkeypatch):
+    import matplotlib  # noqa: PLC0415  # an extra
+
+    monkeypatch.setitem(matplotlib.rcParams, "svg.fonttype", "none")  # text as text
+
+    def picture(count):
+        points = tuple(Point(f"point of {name}", "a roof", 2.0 + name, 1e11) for name in range(count))
+        section = Rooflines("Roofline", (Roof("a roof", 1e12, 1e11),), points)
+        return draw(replace(resnet18, sections=(section,)), "svg").decode()
+
+    few, many = picture(12), picture(60)
+    assert ">point of 11<" in few
+    assert ">60  point of 59<" in many
+    assert ">60<" in many
+    # 61 entries and 4 of spare of 0.19 inch are 12.35 inch, 889.2 points; a few have 5 inch
+    heights = [float(re.search(r'<svg [^>]*height="([0-9.]+)pt"', text)[1]) for text in (few, many)]
+    assert heights == [pytest.approx(360.0), pytest.approx(889.2)]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("suffix", "head"), [("svg", b"<?xml"), ("PNG", b"\x89PNG")])
 def test_the_suffix_says_what_is_drawn(drawn, drawable, tmp_path, suffix, head):
     file = tmp_path / f"answer.{suffix}"

@@ -199,6 +199,14 @@ def test_a_point_at_zero_is_said_to_be_missing():
     assert "1 of 2 points are zero, and have no place on these axes" in found
 
 
+def test_time_begins_at_zero_on_a_linear_axis():
+    curve = Curve("a", (0.0, 1.0), (90.0, 80.0))
+    text = "\n".join(lines(Curves("C", "time", "power", (curve,), "", "s", "W", linear=True)))
+    drawing = text[: text.index("time")]
+    assert drawing.count("A") == 2
+    assert "0 s" in drawing
+
+
 def test_axes_of_a_chart_are_labelled_with_their_unit():
     text = "\n".join(lines(Curves("C", "batch", "latency", (Curve("a", (1.0, 100.0), (1e-3, 1e-1)),), y_unit="s")))
     for label in ("latency\n", "1 ms ┤", "100 ms ┤", "   batch\n"):

@@ -28,17 +28,8 @@ from rooflint_calibration.fits import Calibration, Fold
 from rooflint_calibration.package import FAMILIES, NotInstalledError, devices
 from rooflint_calibration.rows import Rows
 from rooflint_calibration.topics import BESIDE_PRODUCTS, TOPICS
-from rooflint_measure.record import (
-    Conditions,
-    Gemm,
-    Machine,
-    Measurement,
-    Recording,
-    Samples,
-    State,
-    Unavailable,
-    as_json,
-)
+from rooflint_measure.record import Conditions, Gemm, Measurement, Samples, State, Unavailable
+from rooflint_measure.recording import Machine, Recording, as_json
 from rooflint_measure.stopwatches.anchors import ANCHORS, GRAPH
 
 SHIPPED = constants_file(Registry())

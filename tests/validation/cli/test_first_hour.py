@@ -7,7 +7,8 @@ from pytest_rooflint.cli import recorder
 from pytest_rooflint.cli.measure import app
 from pytest_rooflint.recordings import first_hour, runs
 from rooflint.base.errors import RooflintError
-from rooflint_measure.record import Gemm, read
+from rooflint_measure.record import Gemm
+from rooflint_measure.recording import read
 from rooflint_measure.stopwatches.timing import Plan, measure
 
 PLAN = Plan(sample_s=0.02, samples=3, warm_up_s=0.02, limit_s=100.0)

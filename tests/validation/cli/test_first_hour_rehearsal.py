@@ -9,7 +9,7 @@ import pytest
 from tests.validation.recordings.rehearsal import ALL
 
 from pytest_rooflint.recordings.journal import Journal
-from rooflint_measure.record import read
+from rooflint_measure.recording import read
 
 pytestmark = pytest.mark.slow  # an hour in seconds, but in seconds that pass
 

@@ -12,7 +12,8 @@ from pytest_rooflint.recordings import network_runs, runs
 from pytest_rooflint.recordings.account import account
 from rooflint.base.errors import RooflintError
 from rooflint.hardware.registry import Registry
-from rooflint_measure.record import Gemm, Machine, Network, Recording, Stream, Wait, read, write
+from rooflint_measure.record import Gemm, Network, Stream, Wait
+from rooflint_measure.recording import Machine, Recording, read, write
 from rooflint_measure.stopwatches import gemm, products
 from rooflint_measure.stopwatches.gemm import NotMeasuredError
 from rooflint_measure.stopwatches.network import ATTENTION, DTYPES, MODES, QUANTIZED
@@ -165,6 +166,36 @@ def test_a_machine_that_others_work_on_says_so(recording):
 @pytest.mark.parametrize("command", [["wait"], ["gemm"], ["bandwidth"], ["network", "resnet18"]])
 def test_every_command_measures_and_tells(device, stopwatches, command):
     assert "Measured on a CPU" in run(*command)
+
+
+def test_a_device_that_is_not_there_is_told_before_an_hour_on_another(device, stopwatches, monkeypatch):
+    monkeypatch.setattr(network_runs, "networks", lambda *_: pytest.fail("measured all the same"))
+    monkeypatch.setattr(products, "has_torch", lambda: False)
+    with pytest.raises(RooflintError, match="--device cuda: torch is not installed"):
+        run("network", "resnet18", "--device", "cpu", "--device", "cuda")
+
+
+def test_several_devices_share_the_budget_and_are_shown_side_by_side(tmp_path, device, rows, monkeypatch):
+    asked = []
+
+    def networks(request, sweep, results):
+        if not results.counting:
+            asked.append((request.device, request.budget_s))
+            results.measurements.append(rows["network"])
+
+    monkeypatch.setattr(network_runs, "networks", networks)
+    monkeypatch.setattr(runs, "prepare", lambda request: None)
+    text = run(
+        "network", "resnet18", "--device", "cuda:0", "--device", "cuda:1", "--device", "cuda:0", "--budget", "60s"
+    )
+    assert "Measured side by side" in text
+    both = tmp_path / "both.json"
+    run("network", "resnet18", *devices, "-o", str(both))
+    assert "Measured side by side" in run("show", str(both))
+    asked = asked[:2]
+    # half of the minute for the first, and what it leaves for the second
+    assert [one for one, _ in asked] == ["cuda:0", "cuda:1"]
+    assert [budget_s for _, budget_s in asked] == [pytest.approx(30, abs=5), pytest.approx(60, abs=10)]
 
 
 def test_a_record_is_added_below_the_device_that_it_is_of(tmp_path, device, stopwatches):

@@ -13,6 +13,7 @@ from rooflint_measure.sensors.host import (
     Disturbance,
     HostWatch,
     affinity,
+    available_bytes,
     grown,
     held_bytes,
     queued_s,
@@ -201,6 +202,15 @@ def test_a_counter_that_appears_has_not_moved():
 
 
 # ---- memory
+
+
+def test_available_memory_is_what_the_kernel_says_in_kilobytes(tmp_path):
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc/meminfo").write_text(
+        "MemTotal: 9 kB\nMemFree: 1 kB\nMemAvailable:    2048 kB\n", encoding="utf-8"
+    )
+    assert available_bytes(tmp_path) == 2048 * 1024
+    assert available_bytes(tmp_path / "elsewhere") is None
 
 
 def test_the_peak_of_resident_memory_begins_anew_before_the_call(tmp_path):

@@ -4,7 +4,8 @@ import pytest
 
 from pytest_rooflint.recordings.files import identified
 from rooflint.hardware.registry import Registry
-from rooflint_measure.record import Machine, Unavailable
+from rooflint_measure.record import Unavailable
+from rooflint_measure.recording import Machine
 from rooflint_measure.sensors.jetson import MODULES, find_jetson, power_mode
 from rooflint_measure.sensors.observer import GpuObserver
 

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from rooflint_measure.record import Memory
+from rooflint_measure.stopwatches import network
 from rooflint_measure.stopwatches.clocks import FlushedHostClock, HostClock
 from rooflint_measure.stopwatches.gemm import NotMeasuredError
 from rooflint_measure.stopwatches.network import (
@@ -90,6 +91,15 @@ def test_what_a_cpu_cannot_run_is_refused_with_the_reason(setting, reason):
     pytest.importorskip("torch")
     with pytest.raises(NotMeasuredError, match=reason):
         prepared(RESNET, setting)
+
+
+def test_a_network_that_does_not_fit_the_memory_is_refused_before_the_system_ends_the_process(monkeypatch):
+    # 70 G weights of 4 B in fp32 are 280 GB
+    monkeypatch.setattr(network, "available_bytes", lambda: 16 * 10**9)
+    with pytest.raises(NotMeasuredError, match=r"its weights take 280 GB while it is built, and 16 GB of memory are"):
+        network._refuse(replace(RESNET, weights=70e9), Setting())
+    monkeypatch.setattr(network, "available_bytes", lambda: None)
+    network._refuse(replace(RESNET, weights=70e9), Setting())
 
 
 def test_memory_of_a_gpu_is_the_peak_of_its_allocator_since_a_reset():

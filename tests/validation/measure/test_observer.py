@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from rooflint.base.errors import RooflintError
-from rooflint_measure.record import Machine, Unavailable
+from rooflint_measure.record import Unavailable
+from rooflint_measure.recording import Machine
 from rooflint_measure.sensors import cpu
 from rooflint_measure.sensors.gpu import UnreadableGpu, find_nvidia
 from rooflint_measure.sensors.host import Disturbance, HostWatch

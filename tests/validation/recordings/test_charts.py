@@ -45,10 +45,6 @@ def drawn(*rows):
     return {section.heading: section for section in charts.sections(rows)}
 
 
-def said(*rows):
-    return [line for section in charts.findings(rows) for line in section.sentences]
-
-
 PAIR = Reference(subject=PRODUCT, samples=Samples(seconds=(1e-3,), calls=1))
 """512³ MAC in 1 ms: 134.2 GMAC/s."""
 
@@ -140,56 +136,29 @@ def test_a_distribution_is_that_of_the_samples():
 
 def test_what_has_no_figures_is_not_drawn():
     assert drawn(shown(PRODUCT)) == {}
-    assert said(shown(PRODUCT)) == []
-
-
-def test_findings_name_the_gain_of_a_batch_and_the_tail():
-    # 8 samples in twice the time are 4 times the throughput; the 99th percentile is 2 ms of a median of 1 ms
-    late = (1e-3,) * 97 + (2e-3,) * 3
-    assert said(shown(resnet(), late), shown(resnet(8), (2e-3,))) == [
-        "resnet18 fp32 gains throughput from batch 1 to 8: 4 times",
-        "resnet18 fp32 b1 has a tail: its 99th percentile is 2 times the median",
-    ]
-
-
-# ---- ways, devices and energies
 
 
 def metered(joules, max_w=None):
     return Energy(source="nvml", joules=joules, seconds=1.0, calls=10, idle_w=5.0, max_w=max_w)
 
 
-def test_the_fastest_precision_and_mode_of_a_network_is_named():
-    half = resnet(8).model_copy(update={"precision": "bf16", "compiled": True})
-    assert "resnet18 bf16 b8 compiled is the fastest of 2 ways, 3 times as fast as resnet18 fp32 b8" in said(
-        shown(resnet(8), (3e-3,)), shown(half, (1e-3,))
-    )
-
-
-def test_other_batches_and_other_machines_are_no_ways_of_one_network():
-    lines = said(shown(resnet(1)), shown(resnet(8)), shown(resnet(1), where="1 A"))
-    assert not [line for line in lines if "ways" in line]
-
-
-def test_the_fastest_machine_is_counted_over_the_networks_that_all_ran():
-    lines = said(
-        shown(resnet(1), (1e-3,), where="1 A"),
-        shown(resnet(1), (2e-3,), where="2 B"),
-        shown(resnet(8), (9e-3,), where="1 A"),
-        shown(resnet(8), (4e-3,), where="2 B"),
-        shown(resnet(1, "vgg11"), (1e-3,), where="2 B"),
-    )
-    assert "1 A is the fastest in 1 of 2 runs that all made" in lines
-    assert "2 B is the fastest in 1 of 2 runs that all made" in lines
-
-
-def test_the_least_energy_for_an_item_is_named_beside_the_most():
-    # 80 J over 10 calls of 8 items are 1 J; 30 J over 10 calls of one item are 3 J
-    lines = said(shown(resnet(8), energy=metered(80.0)), shown(resnet(1), energy=metered(30.0)))
-    assert "resnet18 fp32 b8 takes the least energy for an item, 1 J; resnet18 fp32 b1 takes 3 J" in lines
-
-
 def test_the_highest_power_is_drawn_where_it_was_read():
     found = drawn(shown(resnet(), energy=metered(30.0, 42.0)), shown(resnet(8), energy=metered(30.0)))
     curves = {curve.name: curve for curve in found["Power by measurement"].curves}
     assert (curves["highest of it"].x, curves["highest of it"].y) == ((1.0,), (42.0,))
+
+
+def test_more_networks_than_a_chart_has_room_for_are_a_chart_for_each_precision():
+    half = [resnet(1, f"net{number}").model_copy(update={"precision": "bf16"}) for number in range(charts.MOST)]
+    found = drawn(*(shown(one, reference=PAIR) for one in half))
+    assert "Distributions of latency" in found
+    found = drawn(*(shown(one, reference=PAIR) for one in [*half, resnet()]))
+    for heading in ("Efficiency over size", "Distributions of latency"):
+        sizes = {name: len(section.curves) for name, section in found.items() if name.startswith(heading)}
+        assert sizes == {f"{heading}, bf16": charts.MOST, f"{heading}, fp32": 1}
+
+
+def test_states_of_one_moment_stay_in_the_order_of_reading():
+    rows = [shown(PRODUCT, power_w=power, at_s=at) for power, at in ((400.0, (0.0, 1.0, 2.0)), (90.0, (2.0, 3.0, 4.0)))]
+    (curve,) = drawn(*rows)["Power over time"].curves
+    assert (curve.x, curve.y) == ((0.0, 1.0, 2.0, 2.0, 3.0, 4.0), (400.0,) * 3 + (90.0,) * 3)

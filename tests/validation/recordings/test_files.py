@@ -8,7 +8,7 @@ import pytest
 
 from pytest_rooflint.recordings.files import as_seen, identified, news, slice_of
 from rooflint.hardware.registry import Registry
-from rooflint_measure.record import Machine, read, write
+from rooflint_measure.recording import Machine, read, write
 
 CLAIM = "measured: rate <= peak"
 UNSAID = "hardware: acme/k1\nsource: {document: D, where: p. 1, grade: estimate}\nclaims:\n"

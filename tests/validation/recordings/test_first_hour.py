@@ -12,7 +12,8 @@ from pytest_rooflint.recordings.journal import Journal
 from pytest_rooflint.recordings.row import RecordedFile, doubt
 from rooflint.base.errors import RooflintError
 from rooflint.hardware.registry import Registry
-from rooflint_measure.record import Gemm, Launch, Machine, Recording, State, Unavailable
+from rooflint_measure.record import Gemm, Launch, State, Unavailable
+from rooflint_measure.recording import Machine, Recording
 from rooflint_measure.stopwatches import gemm, products
 from rooflint_measure.stopwatches.gemm import NoTimeError, NotMeasuredError
 from rooflint_measure.stopwatches.products import Kernel

@@ -7,7 +7,7 @@ from tests.validation.recordings.rehearsal import ALL, Bench, install
 
 from pytest_rooflint.recordings.journal import Journal
 from rooflint.base.errors import RooflintError
-from rooflint_measure.record import Machine
+from rooflint_measure.recording import Machine
 
 MACHINE = Machine(device="NVIDIA Fake 9000", kind="gpu", count=1, facts={"ecc": True}, software={"NVIDIA driver": "5"})
 

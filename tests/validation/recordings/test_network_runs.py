@@ -4,18 +4,24 @@ import math
 from dataclasses import replace
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from pytest_rooflint.recordings import network_runs, runs
-from pytest_rooflint.recordings.network_runs import Case, Sweep, cases, plan, short
+from pytest_rooflint.recordings.network_runs import Case, Costs, Sweep, Work, cases, plan, short
 from rooflint.base.errors import RooflintError
+from rooflint.workloads.load import MissingTorchError
+from rooflint.workloads.tables import UnknownNetworkError
+from rooflint.workloads.workload import WorkloadError
 from rooflint_measure.record import Gemm, Unavailable
 from rooflint_measure.stopwatches import gemm, network, products, stream
 from rooflint_measure.stopwatches.clocks import HostClock
-from rooflint_measure.stopwatches.gemm import NotMeasuredError, Peak
+from rooflint_measure.stopwatches.gemm import NoTimeError, NotMeasuredError, Peak
 from rooflint_measure.stopwatches.network import Model, Setting
 
 MACS = 1000
+NOTHING = SimpleNamespace(total_macs=0, batch=1, weight_bytes=lambda precision: np.zeros(1))
+"""A table of a network without work."""
 
 
 def product(precision):
@@ -43,6 +49,10 @@ def stubs(monkeypatch):
     monkeypatch.setattr(products, "has_torch", lambda: True)
     monkeypatch.setattr(network_runs, "reference", reference)
     monkeypatch.setattr(network_runs, "reference_s", lambda request, precision: request.seconds)
+    monkeypatch.setattr(network_runs, "_table", lambda name, sweep: NOTHING)
+    monkeypatch.setattr(network_runs, "_import_libraries", lambda names: None)
+    monkeypatch.setattr(network_runs, "fp32_ops_per_s", lambda request, measured: math.inf)
+    network_runs._works.cache_clear()
     monkeypatch.setattr(network_runs, "model", lambda name, batch, sweep: Model(name, None, (), MACS * batch))
     monkeypatch.setattr(network, "measured", lambda *what, **how: (what, how))
     monkeypatch.setattr(stream, "passes", lambda device: [])
@@ -144,18 +154,101 @@ EIGHT = cases(runs.Request(), Sweep(tuple("abcdefgh")))
     ],
 )
 def test_figures_get_shorter_before_one_is_dropped(stubs, left_s, seconds, chosen):
-    found = plan(EIGHT, runs.Request(seconds=10), left_s)
+    found = plan(EIGHT, runs.Request(seconds=10), left_s, Costs())
     assert (found.seconds, len(found.chosen)) == (pytest.approx(seconds), chosen)
     assert (*found.chosen, *found.dropped) == tuple(EIGHT)
 
 
-def test_what_a_budget_drops_is_left_out_by_name(stubs, results):
-    results.budget_s = 21.8
+def test_a_slow_network_makes_room_for_those_behind_it(stubs):
+    # a and c: 1.5 + 1 s each. b: 1.5 s, 25 M weights of 40 ns, 9 calls of 2 × 0.5 G op at 1 Gop/s: 11.5 s
+    works = {"b": Work(macs=0.5e9, weights=25e6)}
+    found = plan(cases(runs.Request(), Sweep(tuple("abc"))), runs.Request(seconds=1), 10.0, Costs(works, 1e9))
+    assert [one.name for one in found.chosen] == ["a", "c"]
+    # one search and one pass of 1 s, a and b, over four fifths
+    assert {one.name: needs_s for one, needs_s in found.dropped.items()} == {"b": pytest.approx((2 + 2.5 + 11.5) / 0.8)}
+
+
+def test_a_compiled_network_has_time_to_be_compiled():
+    (case,) = cases(runs.Request(), Sweep(("a",), modes=("compile+channels_last",)))
+    # 1.5 s around it, 15 s of the compiler, 2 s of samples and a metered run of 3 s
+    assert Costs(energy_s=3.0).of(case, 2.0) == pytest.approx(1.5 + 15 + 2 + 3)
+
+
+def test_samples_take_longer_with_the_batch():
+    one, eight = cases(runs.Request(), Sweep(("a",), (1, 8)))
+    # 9 calls of 0.5 and of 4 s
+    costs = Costs({"a": Work(macs=0.25e9)}, 1e9)
+    assert (costs.of(one, 1.0), costs.of(eight, 1.0)) == pytest.approx((1.5 + 4.5, 1.5 + 36))
+
+
+def test_what_a_budget_drops_is_left_out_by_name_with_the_budget_that_it_needs(stubs, results, monkeypatch):
+    monkeypatch.setattr(runs, "figure", lambda _: "1 ms")
+    lines = []
+    results.budget_s, results.tell = 21.8, lines.append
     network_runs.networks(runs.Request(), Sweep(tuple("abcdefgh")), results)
     assert len(results.measurements) == 6
-    assert results.left_out == {
-        "2 of 8 network runs": "do not fit the budget of 21.8 s: network g fp32 b1, network h fp32 b1"
-    }
+    # one search and one pass of 1 s, seven or eight runs of 2.5 s, over four fifths: 24.4 and 27.5 s
+    why = "does not fit the budget; want --budget 30s"
+    assert results.left_out == {"network g fp32 b1": why, "network h fp32 b1": why}
+    assert lines[:2] == [
+        "plan: 6 of 8 network runs, 1 s of samples each, about 17 s",
+        f"network g fp32 b1, network h fp32 b1: {why}",
+    ]
+
+
+def test_what_takes_longer_than_expected_is_left_out_while_others_go_on(stubs, results, monkeypatch):
+    # each run takes 10 s where 2.5 were expected, so that the third has no room in the 25 s
+    now = [0.0]
+    monkeypatch.setattr(runs.Results, "spent_s", property(lambda _: now[0]))
+
+    def slow(*what, **how):
+        now[0] += 10.0
+        return what, how
+
+    monkeypatch.setattr(network, "measured", slow)
+    results.budget_s = 25.0
+    network_runs.networks(runs.Request(), Sweep(tuple("abc")), results)
+    assert len(results.measurements) == 2
+    # 20 s were spent, and it takes 4 × 2.5 s: 30 s over four fifths
+    assert results.left_out == {"network c fp32 b1": "does not fit the 3 s that are left; want --budget 40s"}
+
+
+def test_a_call_that_is_too_long_names_the_budget_that_it_needs(stubs, results, monkeypatch):
+    def too_long(*_, **__):
+        raise NoTimeError("a call takes 9 s, and 9 do not fit the 20 s that are left", 81.0)
+
+    monkeypatch.setattr(network, "measured", too_long)
+    network_runs.networks(runs.Request(seconds=0.1), Sweep(("a",)), results)
+    (why,) = results.left_out.values()
+    # 81 s over four fifths, to the next 10 s
+    assert why == "a call takes 9 s, and 9 do not fit the 20 s that are left; want --budget 110s"
+
+
+def test_an_unknown_name_is_refused_before_anything_is_measured(results, monkeypatch):
+    def table(name, sweep):
+        if name == "resnt18":
+            raise WorkloadError(f"unknown network '{name}'") from UnknownNetworkError(name, ())
+        raise MissingTorchError("needs transformers")
+
+    monkeypatch.setattr(products, "has_torch", lambda: True)
+    monkeypatch.setattr(network_runs, "_table", table)
+    with pytest.raises(RooflintError, match="unknown network 'resnt18'"):
+        results.count(lambda: network_runs.networks(runs.Request(), Sweep(("bert-base", "resnt18")), results))
+    # what a library lacks is told in the place of the run
+    results.count(lambda: network_runs.networks(runs.Request(), Sweep(("bert-base",)), results))
+    assert results.names == []
+
+
+def test_what_does_not_fit_the_memory_takes_no_time_of_a_plan(stubs, monkeypatch):
+    monkeypatch.setattr(network, "lacking_memory", lambda weights: "its weights take 32 GB")
+    assert network_runs._works(Sweep(("llama-3.1-8b",))) == {}
+
+
+def test_work_and_weights_are_those_of_the_table():
+    # ResNet-18: 1.814 GMAC and 11.69 M weights, of a sample
+    network_runs._works.cache_clear()
+    work = network_runs._works(Sweep(("resnet18",), batches=(8,)))["resnet18"]
+    assert (work.macs, work.weights) == (1_814_073_344, pytest.approx(11.69e6, rel=1e-3))
 
 
 def test_the_total_is_known_before_anything_is_measured_and_what_is_dropped_counts_as_done(stubs, results, monkeypatch):
@@ -167,8 +260,9 @@ def test_the_total_is_known_before_anything_is_measured_and_what_is_dropped_coun
     results.count(lambda: network_runs.networks(request, sweep, results))
     assert (len(results.expected), results.names, results.measurements, results.ahead_s) == (9, [], [], 0.0)
     network_runs.networks(replace(request, seconds=10.0), sweep, results)
-    assert lines[0].startswith("[2/9] 2 of 8 network runs: do not fit the budget")
-    assert [line.split()[0] for line in lines[1:]] == [f"[{number}/9]" for number in range(3, 10)]
+    assert lines[0].startswith("plan: 6 of 8 network runs")
+    assert lines[1].startswith("[2/9] network g fp32 b1, network h fp32 b1: does not fit")
+    assert [line.split()[0] for line in lines[2:]] == [f"[{number}/9]" for number in range(3, 10)]
 
 
 def test_the_pass_through_memory_comes_before_other_ways_to_run_a_network(stubs, results, monkeypatch):

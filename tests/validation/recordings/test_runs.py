@@ -4,11 +4,13 @@ import ast
 import sys
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from pytest_rooflint.cli.recorder import budget_s
 from pytest_rooflint.recordings import runs
 from rooflint.base.errors import RooflintError
 from rooflint_measure.record import Gemm
@@ -352,3 +354,49 @@ def test_a_call_that_does_not_return_is_told_after_the_grace_and_a_run_that_ends
     with runs.deadline(5.0, lambda: heard.append("hung"), -4.9):
         time.sleep(0.5)
     assert heard == ["hung"]
+
+
+# ---- steps of a budget
+
+
+def test_a_step_ends_with_its_share_of_the_budget_and_what_it_left_out_is_told(stand_in, monkeypatch):
+    now, lines = [0.0], []
+    monkeypatch.setattr(runs.Results, "spent_s", property(lambda _: now[0]))
+    results = runs.Results(stand_in(), tell=lines.append, budget_s=10.0)
+
+    def slow():
+        now[0] += 4.0
+        raise NotMeasuredError("not native here")
+
+    def step(*names):
+        return lambda: [results.add(name, slow) for name in names]
+
+    # the first step has 3 s, of which one figure takes 4; the second has all 10
+    results.in_steps(((0.3, step("a", "b")), (1.0, step("c"))))
+    results.tell_rest()
+    assert results.left_out == {"a": "not native here", "b": runs.STEP_SPENT, "c": "not native here"}
+    assert lines[-1] == "1 figure left out (b): the time for this step was spent"
+
+
+def test_figures_are_as_short_as_the_budget_of_all_of_them_asks(stand_in):
+    results = runs.Results(stand_in(), budget_s=120.0, expected={"a", "b", "c", "d", "e", "f"})
+    # half of 120 s for six figures
+    assert runs.shared(runs.Request(seconds=15.0), results).seconds == 10.0
+    assert runs.shared(runs.Request(seconds=5.0), results).seconds == 5.0
+    assert runs.shared(runs.Request(seconds=15.0), replace(results, budget_s=1.0)).seconds == 1.0
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(1.0, "10s"), (24.4, "30s"), (120.0, "120s"), (121.0, "3m"), (3599.0, "60m")]
+)
+def test_a_budget_is_rounded_up_to_what_can_be_typed(seconds, text):
+    assert runs.budget_text(seconds) == text
+    assert budget_s(text) >= seconds
+
+
+def test_a_plan_reckons_with_the_fastest_small_product_where_none_was_measured(libraries):
+    libraries("fp32 mkl", "fp32 onednn", "bf16 mkl")
+    assert runs.fp32_ops_per_s(runs.Request(), ()) == PROBED["fp32 mkl"]
+    product = Gemm(precision="fp32", library="mkl", m=500, n=1000, k=1000)
+    measured = SimpleNamespace(subject=product, ops_per_s=4e9)
+    assert runs.fp32_ops_per_s(runs.Request(), [measured]) == 4e9

@@ -34,7 +34,7 @@ from rooflint_calibration.fits import Calibration, Fit, calibrate, relative_chan
 from rooflint_calibration.regressions import answer, changes, compare
 from rooflint_calibration.rows import Rows
 from rooflint_calibration.topics import BESIDE_PRODUCTS, TOPICS
-from rooflint_measure.record import Recording, read
+from rooflint_measure.recording import Recording, read
 
 TOLERANCE = 0.02
 """A refitted constant within this share of the committed one is the same: solvers differ in the last digits."""

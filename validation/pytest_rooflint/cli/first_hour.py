@@ -16,10 +16,9 @@ from pytest_rooflint.recordings.journal import Journal
 from rooflint.api.devices import registry
 from rooflint.base.errors import RooflintError
 from rooflint.base.precision import precision as precision_named
-from rooflint.base.text import counted
 from rooflint.cli.options import Specs
 from rooflint.output.deliver import deliver
-from rooflint_measure.record import Machine, Recording, write
+from rooflint_measure.recording import Machine, Recording, write
 from rooflint_measure.sensors.gpu import driver_version, old_driver
 
 LONGEST_S = 3600.0
@@ -82,7 +81,6 @@ def first_hour_command(
         lambda: _hung(hour[0].journal if hour else None),
         first_hour.GRACE_S,
     )
-    hour[0].tell_stopped()
     if hour[0].stopped:  # a device that is gone does not say any more what it is
         found = found.model_copy(update={"machine": hour[0].machine})
     _end(hour[0], found, report, folder)
@@ -103,13 +101,6 @@ class _Hour:
     def stopped(self) -> str:
         """Why the run ended early, and what to do; empty where it ran to its end."""
         return first_hour.lost(self.results, self.journal) if self.results else ""
-
-    def tell_stopped(self) -> None:
-        """Say how many figures are left out, and why, if the run ended early."""
-        why = self.results.stopped if self.results else ""
-        if self.results and why:
-            count = sum(one == why for one in self.results.left_out.values())
-            recorder.tell(f"{counted(count, 'figure')} left out: {why}")
 
 
 def _end(hour: _Hour, found: Recording, report: Report, folder: Path) -> None:

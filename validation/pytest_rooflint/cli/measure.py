@@ -1,6 +1,8 @@
 """`rooflint measure`: stopwatches for products, memory, networks and waits, and recordings of their results."""
 
 import os
+import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -8,7 +10,17 @@ from typing import Annotated
 import typer
 
 from pytest_rooflint.cli.first_hour import first_hour_command
-from pytest_rooflint.cli.recorder import Report, budget_s, golden_folder, known, measured, place_of, stated, writable
+from pytest_rooflint.cli.recorder import (
+    Report,
+    budget_s,
+    golden_folder,
+    known,
+    measured,
+    place_of,
+    stated,
+    tell,
+    writable,
+)
 from pytest_rooflint.cli.versions import compare_command
 from pytest_rooflint.recordings import baselines, files, network_runs, runs
 from pytest_rooflint.recordings.account import account, beside
@@ -18,7 +30,7 @@ from rooflint.base.project import project_root
 from rooflint.base.text import sanitized
 from rooflint.cli.options import Past, Prompt, Shape, Specs, shapes_of
 from rooflint.output.deliver import deliver
-from rooflint_measure.record import Recording, read, write
+from rooflint_measure.recording import Recording, read_all, write
 from rooflint_measure.stopwatches.network import ATTENTION, DTYPES, MODES, QUANTIZED
 from rooflint_report.evidence import add
 
@@ -231,9 +243,16 @@ def network_command(
     batches = tuple(batch or (shapes[0][0] if shapes else 1,))
     sweep = network_runs.Sweep(tuple(names), batches, tuple(modes), flush, prompt, past, counters, shapes)
     _pin(cpus)
-    found = []
-    for one in device or ["cpu"]:
-        request = runs.Request(one, _precisions(precision), (), threads, seconds, energy, budget_s(budget))
+    each = runs.Request("", _precisions(precision), (), threads, seconds, energy)
+    requests = [replace(each, device=one) for one in dict.fromkeys(device or ["cpu"])]
+    for one in requests:  # a device that is not there is told before an hour on another
+        runs.prepare(one)
+    found, end_s = [], time.perf_counter() + budget_s(budget)
+    for number, one in enumerate(requests):
+        left_s = max(end_s - time.perf_counter(), 0.0)
+        request = replace(one, budget_s=left_s / (len(requests) - number))
+        if len(requests) > 1:
+            tell(f"device {one.device}")
         found.append(measured(request, partial(network_runs.networks, request, sweep)))
     _print(found, Report(hardware, form, output, specs))
 
@@ -268,11 +287,15 @@ def record_command(
     writable(folder)
 
     def everything(results: runs.Results) -> None:
-        runs.waits(request, WAITS_S, results)
-        runs.gemms(request, results)
-        runs.streams(request, results)
-        runs.gpu_anchors(request, results)
-        network_runs.networks(request, sweep, results)
+        each = runs.shared(request, results)
+        steps = (
+            (0.05, lambda: runs.waits(each, WAITS_S, results)),
+            (0.35, lambda: runs.gemms(each, results)),
+            (0.5, lambda: runs.streams(each, results)),
+            (0.6, lambda: runs.gpu_anchors(each, results)),
+        )
+        results.in_steps(steps)
+        network_runs.networks(each, sweep, results)
 
     found = measured(request, everything)
     place = place_of(folder, known(report, found.machine), found.machine)
@@ -293,7 +316,7 @@ def show_command(
 ) -> None:
     """Show a recording beside the peaks that the model derives, or several beside one another, with charts."""
     report = Report(hardware, form, output, specs)
-    found = [(one, known(report, one.machine)) for one in map(read, file)]
+    found = [(one, known(report, one.machine)) for each in file for one in read_all(each)]
     shown = beside(found) if len(found) > 1 else account(*found[0], drawn=True)
     deliver(shown, report.form, report.output)
 

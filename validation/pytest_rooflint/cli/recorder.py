@@ -19,7 +19,8 @@ from rooflint.base.errors import RooflintError
 from rooflint.base.git import state_of
 from rooflint.base.project import NO_GOLDEN, configured
 from rooflint.hardware.device import Hardware
-from rooflint_measure.record import Machine, Measurement, Recording
+from rooflint_measure.record import Measurement
+from rooflint_measure.recording import Machine, Recording
 from rooflint_measure.sensors.observer import observer
 
 LIBRARIES = ("numpy", "torch", "torchvision", "transformers")
@@ -60,6 +61,7 @@ def measured(
 
     with runs.deadline(request.budget_s, hung, grace_s):
         results.take(whole)
+    results.tell_rest()
     return recording(began, results.observer.machine(versions()), results.measurements, results.left_out)
 
 

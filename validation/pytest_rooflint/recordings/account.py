@@ -8,6 +8,7 @@ from pytest_rooflint.recordings import charts
 from pytest_rooflint.recordings.bounds import best_rate
 from pytest_rooflint.recordings.charts import of_product
 from pytest_rooflint.recordings.files import as_seen, slice_of
+from pytest_rooflint.recordings.findings import findings
 from pytest_rooflint.recordings.row import OWN
 from rooflint.base.errors import RooflintError
 from rooflint.base.precision import rate_unit
@@ -27,6 +28,7 @@ from rooflint.hardware.device import Hardware
 from rooflint.output.answer import Answer
 from rooflint.output.sections import Cell, Grid, Prose, Section, Table
 from rooflint_measure import record
+from rooflint_measure.recording import SEVERAL, Machine, Recording, as_json
 
 HOW = (
     "Rates are those of the fastest sample, latencies the median; spread is the quartile distance over the median of "
@@ -36,7 +38,7 @@ HOW = (
 )
 
 
-def account(recording: record.Recording, hardware: Hardware | None, *, drawn: bool = False) -> Answer:
+def account(recording: Recording, hardware: Hardware | None, *, drawn: bool = False) -> Answer:
     """The measurements of a recording, with what the model derives if the device is known; `drawn` with charts."""
     whole, hardware = hardware, hardware and as_seen(hardware, recording.machine)
     shown = [charts.Shown(row, hardware) for row in recording.measurements] if drawn else []
@@ -44,15 +46,15 @@ def account(recording: record.Recording, hardware: Hardware | None, *, drawn: bo
     return Answer(
         title=f"Measured on {recording.machine.device}",
         subtitle=f"{recording.taken:%Y-%m-%d %H:%M} UTC, {recording.command}",
-        sections=(*charts.findings(shown), *_sections(recording, hardware, whole), *charts.sections(shown)),
-        record=json.loads(record.as_json(recording)),
+        sections=(*findings(shown), *_sections(recording, hardware, whole), *charts.sections(shown)),
+        record=json.loads(as_json(recording)),
         listing=Table.of(tuple(listed[0]), listed),
     )
 
 
-def beside(recordings: Sequence[tuple[record.Recording, Hardware | None]]) -> Answer:
+def beside(recordings: Sequence[tuple[Recording, Hardware | None]]) -> Answer:
     """Several recordings side by side: the same measurement on each, with its time over that on the first."""
-    names = [_machine(one, position) for position, (one, _) in enumerate(recordings, 1)]
+    names = [_letter(position) for position in range(len(recordings))]
     shown = [
         charts.Shown(row, hardware and as_seen(hardware, one.machine), name)
         for name, (one, hardware) in zip(names, recordings, strict=True)
@@ -68,20 +70,30 @@ def beside(recordings: Sequence[tuple[record.Recording, Hardware | None]]) -> An
     note = "median of a call; × is its time over that on the first"
     return Answer(
         title="Measured side by side",
-        subtitle=", ".join(names),
+        subtitle="; ".join(
+            f"{name} is {_machine(one, hardware)}" for name, (one, hardware) in zip(names, recordings, strict=True)
+        ),
         sections=(
             Prose("Compared", tuple(_leads(times))),
-            *charts.findings(shown),
+            *findings(shown),
             Grid("Times", table, note),
             *charts.sections(shown),
         ),
-        record={"recordings": [json.loads(record.as_json(one)) for one, _ in recordings]},
+        record={SEVERAL: [json.loads(as_json(one)) for one, _ in recordings]},
         listing=table,
     )
 
 
-def _machine(recording: record.Recording, position: int) -> str:
-    return f"{position} {recording.machine.device.partition(',')[0]} {recording.taken:%Y-%m-%d}"
+def _letter(position: int) -> str:
+    """A, B, … Z, AA: columns and curves have no room for the name of a machine."""
+    return (_letter(position // 26 - 1) if position >= 26 else "") + chr(ord("A") + position % 26)
+
+
+def _machine(recording: Recording, hardware: Hardware | None) -> str:
+    """`AMD EPYC (amd/epyc-zen5-2vcpu), 2 used, on 2026-11-20`."""
+    machine = recording.machine
+    known = f" ({_id(hardware)})" if hardware else ""
+    return f"{machine.device.partition(',')[0]}{known}, {machine.count} used, on {recording.taken:%Y-%m-%d}"
 
 
 def _beside(label: str, times: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
@@ -105,10 +117,8 @@ def _leads(times: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
         mean = math.exp(sum(map(math.log, ratios.values())) / len(ratios))
         least, most = min(ratios, key=ratios.__getitem__), max(ratios, key=ratios.__getitem__)
         of = counted(len(ratios), "measurement")
-        yield (
-            f"{name} takes {mean:.3g} times as long as {first} in the geometric mean of {of}: "
-            f"{ratios[least]:.3g} times in {least}, {ratios[most]:.3g} times in {most}"
-        )
+        ends = f": {ratios[least]:.3g} times in {least}, {ratios[most]:.3g} times in {most}" if len(ratios) > 1 else ""
+        yield f"{name} takes {mean:.3g} times as long as {first} in the geometric mean of {of}{ends}"
 
 
 def peak_per_s(row: record.Measurement, hardware: Hardware | None) -> float | None:
@@ -127,7 +137,7 @@ def share(row: record.Measurement, hardware: Hardware | None) -> float | None:
     return rate / expected if expected and rate else None
 
 
-def _sections(recording: record.Recording, hardware: Hardware | None, whole: Hardware | None) -> Iterator[Section]:
+def _sections(recording: Recording, hardware: Hardware | None, whole: Hardware | None) -> Iterator[Section]:
     for kind, (heading, columns, cells) in _GRIDS.items():
         if rows := [row for row in recording.measurements if row.subject.kind == kind]:
             is_mixed = any("dynamic" in getattr(row.subject, "modes", ()) for row in rows)
@@ -220,7 +230,7 @@ _BYTES = (
 )
 
 
-def _of_memory(recording: record.Recording, hardware: Hardware | None) -> Iterator[Section]:
+def _of_memory(recording: Recording, hardware: Hardware | None) -> Iterator[Section]:
     """What networks move and hold, and what that says of them."""
     rows = [row for row in recording.measurements if isinstance(row.subject, record.Network)]
     if not any(row.bytes_moved or row.memory for row in rows):
@@ -316,7 +326,7 @@ def _above(rows: Sequence[record.Measurement], hardware: Hardware | None) -> Ite
             yield f"{row.name} reaches {percent(attained)}: a clock, a count or a rate of {_id(hardware)} is too low"
 
 
-def _conditions(recording: record.Recording, hardware: Hardware | None) -> Iterator[str]:
+def _conditions(recording: Recording, hardware: Hardware | None) -> Iterator[str]:
     machine, rows = recording.machine, recording.measurements
     yield f"{machine.kind}, {machine.count} used; fingerprint {machine.digest}"
     yield _identity(hardware, machine)
@@ -347,7 +357,7 @@ def _own_process(rows: Sequence[record.Measurement]) -> Iterator[str]:
             yield f"{row.name} ran in a process of its own, on kernels for {core}{f' ({unset})' if unset else ''}"
 
 
-def _busy(recording: record.Recording) -> Iterator[str]:
+def _busy(recording: Recording) -> Iterator[str]:
     """More runnable tasks than CPUs, which counters of stolen time do not show; only for a CPU, which they share."""
     found = recording.machine
     states = [state for row in recording.measurements for state in (row.conditions.before, row.conditions.after)]
@@ -359,7 +369,7 @@ def _busy(recording: record.Recording) -> Iterator[str]:
         )
 
 
-def _identity(hardware: Hardware | None, machine: record.Machine) -> str:
+def _identity(hardware: Hardware | None, machine: Machine) -> str:
     if hardware is None:
         return (
             "the registry has no device of exactly that name, so there is no peak; name the device with --hardware ID"

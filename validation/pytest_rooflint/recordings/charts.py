@@ -1,25 +1,28 @@
-"""Charts of recordings: efficiency over size, the roofline with measured points, power, distributions of latencies."""
+"""Charts of recordings: efficiency over size, the roofline with measured points, power, distributions of latency."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import itemgetter
+from typing import TypeVar
 
 import numpy as np
 
 from pytest_rooflint.recordings.bounds import gemm_bytes
 from rooflint.base.errors import RooflintError
-from rooflint.base.text import counted
-from rooflint.base.units import JOULES, format_number, format_quantity, percent
+from rooflint.base.units import format_number
 from rooflint.hardware.device import Hardware, working_peak_ops_per_s
-from rooflint.output.sections import Curve, Curves, Point, Prose, Roof, Rooflines, Section
+from rooflint.output.sections import Curve, Curves, Point, Roof, Rooflines, Section
 from rooflint.workloads import load
 from rooflint_measure.record import Energy, Gemm, Measurement, Network, Stream, Unavailable
 
 SHARES = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
 """Of the samples, at which a distribution is drawn."""
 
-TAIL = 1.2
-"""A run whose 99th percentile is so many times its median has a tail that is worth a sentence. [1]"""
+MOST = 20
+"""Curves or points of a chart; more are a chart for each precision. [1]"""
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -54,13 +57,6 @@ def sections(shown: Sequence[Shown]) -> Iterator[Section]:
     yield from _latencies(shown)
 
 
-def findings(shown: Sequence[Shown]) -> Iterator[Section]:
-    """What the figures say, in words."""
-    found = (_spans, _batches, _ways, _devices, _energies, _bounds, _tails)
-    if lines := tuple(line for each in found for line in each(shown)):
-        yield Prose("Findings", lines)
-
-
 # ---- efficiency
 
 
@@ -72,14 +68,15 @@ def of_product(row: Measurement) -> float | None:
     return row.subject.macs / row.samples.best_s / (one.subject.macs / one.samples.best_s)
 
 
-def _networks(shown: Sequence[Shown]) -> list[tuple[Shown, Network]]:
+def networks(shown: Sequence[Shown]) -> list[tuple[Shown, Network]]:
+    """Those that are networks."""
     return [(one, one.row.subject) for one in shown if isinstance(one.row.subject, Network)]
 
 
-def _series(shown: Sequence[Shown]) -> dict[str, list[tuple[Shown, Network]]]:
+def series(shown: Sequence[Shown]) -> dict[str, list[tuple[Shown, Network]]]:
     """Networks by all but their batch, each in the order of its batches."""
     found: dict[str, list[tuple[Shown, Network]]] = {}
-    for one, net in sorted(_networks(shown), key=lambda pair: pair[1].batch):
+    for one, net in sorted(networks(shown), key=lambda pair: pair[1].batch):
         label = " ".join((net.name, net.precision, *net.settings, *([f"@ {one.where}"] if one.where else [])))
         found.setdefault(label, []).append((one, net))
     return found
@@ -87,14 +84,24 @@ def _series(shown: Sequence[Shown]) -> dict[str, list[tuple[Shown, Network]]]:
 
 def _efficiency(shown: Sequence[Shown]) -> Iterator[Curves]:
     curves = []
-    for label, pairs in _series(shown).items():
+    for label, pairs in series(shown).items():
         known = [(2.0 * net.macs, share) for one, net in pairs if (share := of_product(one.row))]
         if known:
             work, shares = zip(*known, strict=True)
-            curves.append(Curve(label, work, tuple(100 * share for share in shares)))
-    if curves:
-        note = "of the product of the same precision that was timed in turn with it; one point a batch"
-        yield Curves("Efficiency over size", "work of a call", "efficiency", tuple(curves), note, "op", "%")
+            curves.append((pairs[0][1].precision, Curve(label, work, tuple(100 * share for share in shares))))
+    note = "of the product of the same precision that was timed in turn with it; one point a batch"
+    for kind, some in _with_room(curves):
+        yield Curves(f"Efficiency over size{kind}", "work of a call", "efficiency", tuple(some), note, "op", "%")
+
+
+def _with_room(items: Sequence[tuple[str, T]]) -> Iterator[tuple[str, list[T]]]:
+    """What one chart has room for, with an addition to its heading; one chart a precision where there is more."""
+    if len(items) <= MOST:
+        if items:
+            yield "", [one for _, one in items]
+        return
+    for precision in dict.fromkeys(precision for precision, _ in items):
+        yield f", {precision}", [one for each, one in items if each == precision]
 
 
 # ---- roofline
@@ -139,7 +146,7 @@ def limits(shown: Sequence[Shown]) -> dict[str, Bound]:
     """What limits each network, by the name of its measurement; one without a roof or a known traffic is left out."""
     return {
         one.row.name: Bound("memory" if at < roof.breakpoint_ops_per_byte else "compute", at, roof)
-        for one, at, roof in _points(shown)
+        for one, at, roof in points(shown)
         if isinstance(one.row.subject, Network)
     }
 
@@ -194,7 +201,8 @@ def fastest_stream(shown: Sequence[Shown]) -> float | None:
     return max(streams, default=None)
 
 
-def _points(shown: Sequence[Shown]) -> Iterator[tuple[Shown, float, Roof]]:
+def points(shown: Sequence[Shown]) -> Iterator[tuple[Shown, float, Roof]]:
+    """Products and networks with the intensity of each and the roof that it stands under. [op/B]"""
     roofs = _roofs(shown)
     for one in shown:
         where = intensity(one.row)
@@ -205,13 +213,17 @@ def _points(shown: Sequence[Shown]) -> Iterator[tuple[Shown, float, Roof]]:
                 yield one, where, roof
 
 
+def _precision(one: Shown) -> str:
+    return one.row.subject.precision if isinstance(one.row.subject, Gemm | Network) else ""
+
+
 def _roofline(shown: Sequence[Shown]) -> Iterator[Rooflines]:
-    found = [*_points(shown)]
-    if found:
-        points = tuple(Point(one.name, roof.name, at, one.row.ops_per_s or 0.0) for one, at, roof in found)
-        roofs = {roof.name: roof for _, _, roof in found}
-        note = "measured rates; bytes as the model counts them, each operand read once and each result written once"
-        yield Rooflines("Roofline", tuple(roofs.values()), points, note)
+    found = [(_precision(one), (one, at, roof)) for one, at, roof in points(shown)]
+    note = "measured rates; bytes as the model counts them, each operand read once and each result written once"
+    for kind, some in _with_room(found):
+        measured = tuple(Point(one.name, roof.name, at, one.row.ops_per_s or 0.0) for one, at, roof in some)
+        roofs = {roof.name: roof for _, _, roof in some}
+        yield Rooflines(f"Roofline{kind}", tuple(roofs.values()), measured, note)
 
 
 # ---- power
@@ -221,10 +233,10 @@ def _power(shown: Sequence[Shown]) -> Iterator[Curves]:
     metered = [(number, one.row.energy) for number, one in enumerate(shown, 1) if isinstance(one.row.energy, Energy)]
     if metered:
         numbers = tuple(float(number) for number, _ in metered)
-        means = Curve("mean of a metered run", numbers, tuple(energy.mean_w for _, energy in metered))
-        idle = Curve("idle before it", numbers, tuple(energy.idle_w for _, energy in metered))
+        means = Curve("mean of a metered run", numbers, tuple(energy.mean_w for _, energy in metered), joined=False)
+        idle = Curve("idle before it", numbers, tuple(energy.idle_w for _, energy in metered), joined=False)
         highest = {float(number): energy.max_w for number, energy in metered if energy.max_w is not None}
-        most = [Curve("highest of it", tuple(highest), tuple(highest.values()))] if highest else []
+        most = [Curve("highest of it", tuple(highest), tuple(highest.values()), joined=False)] if highest else []
         yield Curves("Power by measurement", "measurement", "power", (means, idle, *most), "", "", "W", linear=True)
     yield from _power_over_time(shown)
 
@@ -254,8 +266,8 @@ def _power_over_time(shown: Sequence[Shown]) -> Iterator[Curves]:
 
 
 def _since_first(read: Sequence[tuple[float, float]]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Seconds since the first state, and power."""
-    ordered = sorted(read)
+    """Seconds since the first state, and power; states of one moment stay in the order of reading."""
+    ordered = sorted(read, key=itemgetter(0))
     return tuple(at_s - ordered[0][0] for at_s, _ in ordered), tuple(power for _, power in ordered)
 
 
@@ -264,81 +276,11 @@ def _since_first(read: Sequence[tuple[float, float]]) -> tuple[tuple[float, ...]
 
 def _latencies(shown: Sequence[Shown]) -> Iterator[Curves]:
     curves = []
-    for one, _ in _networks(shown):
+    for one, net in networks(shown):
         times = np.quantile(one.row.samples.seconds, SHARES)
-        curves.append(Curve(one.name, tuple(float(t) for t in times), tuple(100 * share for share in SHARES)))
-    if curves:
-        note = "share of the samples that took at most that long; a steep line is a steady latency"
-        yield Curves(
-            "Distributions of latency", "latency", "samples", tuple(curves), note, "s", "%", linear_y=True, listed=False
-        )
-
-
-# ---- findings
-
-
-def _spans(shown: Sequence[Shown]) -> Iterator[str]:
-    known = sorted((share, one.name) for one, _ in _networks(shown) if (share := of_product(one.row)))
-    if len(known) > 1:
-        (low, worst), (high, best) = known[0], known[-1]
-        yield f"of the product in turn, {best} reaches {percent(high)} and {worst} {percent(low)}"
-
-
-def _batches(shown: Sequence[Shown]) -> Iterator[str]:
-    for label, pairs in _series(shown).items():
-        if len(pairs) < 2:
-            continue
-        (one, first), (other, last) = pairs[0], pairs[-1]
-        gain = (one.row.samples.best_s / first.batch) / (other.row.samples.best_s / last.batch)
-        verb = "gains" if gain > 1.05 else "loses" if gain < 0.95 else "keeps"
-        yield f"{label} {verb} throughput from batch {first.batch} to {last.batch}: {gain:.3g} times"
-
-
-def _ways(shown: Sequence[Shown]) -> Iterator[str]:
-    """The fastest precision and mode of each network at a batch, beside the slowest."""
-    groups: dict[tuple[object, ...], list[Shown]] = {}
-    for one, net in _networks(shown):
-        groups.setdefault((net.name, net.batch, net.tokens, net.past, one.where), []).append(one)
-    for group in groups.values():
-        if len(group) > 1:
-            fast, slow = (pick(group, key=lambda one: one.row.samples.median_s) for pick in (min, max))
-            gain = slow.row.samples.median_s / fast.row.samples.median_s
-            yield f"{fast.name} is the fastest of {len(group)} ways, {gain:.3g} times as fast as {slow.name}"
-
-
-def _devices(shown: Sequence[Shown]) -> Iterator[str]:
-    """Which machine is the fastest in how many of the networks that all of them ran."""
-    machines = dict.fromkeys(one.where for one, _ in _networks(shown))
-    times: dict[str, dict[str, float]] = {}
-    for one, _ in _networks(shown):
-        times.setdefault(one.row.name, {})[one.where] = one.row.samples.median_s
-    common = [each for each in times.values() if len(each) == len(machines)]
-    if len(machines) > 1 and common:
-        first = [min(each, key=each.__getitem__) for each in common]
-        for machine in dict.fromkeys(first):
-            yield f"{machine} is the fastest in {first.count(machine)} of {counted(len(common), 'run')} that all made"
-
-
-def _energies(shown: Sequence[Shown]) -> Iterator[str]:
-    """What takes the least energy for an item, and the most."""
-    known = sorted((one.row.item_j, one.name) for one, _ in _networks(shown) if one.row.item_j)
-    if len(known) > 1:
-        (low, best), (high, worst) = known[0], known[-1]
-        least, most = (format_quantity(each, JOULES, digits=3) for each in (low, high))
-        yield f"{best} takes the least energy for an item, {least}; {worst} takes {most}"
-
-
-def _bounds(shown: Sequence[Shown]) -> Iterator[str]:
-    memory = [one.name for one, at, roof in _points(shown) if at < roof.breakpoint_ops_per_byte]
-    compute = [one.name for one, at, roof in _points(shown) if at >= roof.breakpoint_ops_per_byte]
-    if memory:
-        yield f"left of the breakpoint, so bound by memory at best: {', '.join(memory)}"
-    if compute and memory:
-        yield f"right of the breakpoint, so bound by compute at best: {counted(len(compute), 'measurement')}"
-
-
-def _tails(shown: Sequence[Shown]) -> Iterator[str]:
-    for one, _ in _networks(shown):
-        median, late = np.quantile(one.row.samples.seconds, (0.5, 0.99))
-        if late > TAIL * median:
-            yield f"{one.name} has a tail: its 99th percentile is {late / median:.3g} times the median"
+        curve = Curve(one.name, tuple(float(t) for t in times), tuple(100 * share for share in SHARES))
+        curves.append((net.precision, curve))
+    note = "share of the samples that took at most that long; a steep line is a steady latency"
+    for kind, some in _with_room(curves):
+        heading = f"Distributions of latency{kind}"
+        yield Curves(heading, "latency", "samples", tuple(some), note, "s", "%", linear_y=True, listed=False)

@@ -13,8 +13,7 @@ from rooflint.base.files import read_text
 from rooflint.hardware.device import Hardware
 from rooflint.hardware.registry import Registry, UnknownDeviceError
 from rooflint_calibration import generations, networks, published, trainings
-from rooflint_measure import record
-from rooflint_measure.record import Machine, Recording
+from rooflint_measure.recording import Machine, Recording, read
 
 UNKNOWN = "unknown"
 """Folder of recordings of devices that the registry does not know by that name."""
@@ -51,7 +50,7 @@ def news(found: Recording, folder: Path) -> str:
     earlier = sorted(folder.glob(f"*-{found.machine.digest}.json"))
     if not earlier:
         return "the first recording of this machine with this software"
-    before = {one.name: one.samples.best_s for one in record.read(earlier[-1]).measurements}
+    before = {one.name: one.samples.best_s for one in read(earlier[-1]).measurements}
     now = {one.name: one.samples.best_s for one in found.measurements}
     if changed := sorted(set(before) ^ set(now)):
         return f"measured in one of both alone: {', '.join(changed)}"
@@ -143,13 +142,13 @@ def recorded_file(file: Path) -> RecordedFile:
     try:
         status = file.stat()
     except OSError:
-        return RecordedFile(file, record.read(file), ())  # which raises with the reason
+        return RecordedFile(file, read(file), ())  # which raises with the reason
     return _recorded_file(file, (status.st_mtime_ns, status.st_size))
 
 
 @lru_cache(maxsize=256)
 def _recorded_file(file: Path, _state: tuple[int, int]) -> RecordedFile:
-    found = record.read(file)
+    found = read(file)
     starts = [
         number
         for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1)

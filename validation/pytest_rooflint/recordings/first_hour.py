@@ -3,7 +3,6 @@
 Figures are in the journal as soon as they are there; a run that was cut is resumed from it.
 """
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,7 +24,8 @@ from rooflint.hardware.device import Hardware
 from rooflint.hardware.registry import Registry
 from rooflint.output.answer import Answer
 from rooflint.output.sections import Grid, Prose, Section, Table
-from rooflint_measure.record import Gemm, Launch, Machine, Recording, State, Stream, Unavailable
+from rooflint_measure.record import Gemm, Launch, State, Stream, Unavailable
+from rooflint_measure.recording import Machine, Recording
 from rooflint_measure.sensors.observer import Observer
 from rooflint_measure.stopwatches import products
 from rooflint_measure.stopwatches.products import Kernel
@@ -143,10 +143,7 @@ def everything(request: runs.Request, results: runs.Results, names: Sequence[str
         (0.5, lambda: runs.launches(each, results)),
         (0.6, lambda: runs.gpu_anchors(each, results)),
     )
-    for share_, step in steps:  # none takes the time of all that follow
-        results.until_s = share_ * results.budget_s
-        results.take(step)
-    results.until_s = math.inf
+    results.in_steps(steps)
     cuda = request.device.startswith("cuda")
     modes = ("eager", "graph", "channels_last", "compile") if cuda else ("eager", "channels_last", "compile")
     wanted = request.precisions or _multiplied(products.kernels(request.device), cuda=cuda)
@@ -161,7 +158,7 @@ def everything(request: runs.Request, results: runs.Results, names: Sequence[str
         for name in wanted:
             if name not in chosen:
                 labels = [one.label for one in network_runs.cases(replace(each, precisions=(name,)), sweep)]
-                results.leave_out(labels, f"networks in {name}", f"no product in {name} was measured")
+                results.leave_out(labels, f"no product in {name} was measured", f"networks in {name}")
 
     results.take(run_networks)
 

@@ -18,7 +18,8 @@ from pydantic import ValidationError
 
 from rooflint.base.errors import RooflintError, shown
 from rooflint.base.files import read_text
-from rooflint_measure.record import Machine, Measurement
+from rooflint_measure.record import Measurement
+from rooflint_measure.recording import Machine
 
 SCHEMA = "rooflint-journal/2"
 

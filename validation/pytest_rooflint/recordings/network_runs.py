@@ -1,28 +1,51 @@
 """Runs of networks on one device: which cases, in which order, within which time, each beside the peak product."""
 
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
+from importlib import import_module
+from importlib.util import find_spec
 
-from pytest_rooflint.recordings.runs import NO_TORCH, Request, Results, reference, reference_s, tried
+from pytest_rooflint.recordings.runs import (
+    NO_TORCH,
+    Request,
+    Results,
+    budget_text,
+    fp32_ops_per_s,
+    minutes,
+    reference,
+    reference_s,
+    tried,
+)
 from rooflint.base.errors import RooflintError
-from rooflint.base.text import counted, some
-from rooflint.base.units import SECONDS, format_quantity
+from rooflint.base.text import counted
+from rooflint.base.units import OPS_PER_MAC
+from rooflint.workloads import load
 from rooflint.workloads.configuration import Transformer
 from rooflint.workloads.encoder_decoder import EncoderDecoder
 from rooflint.workloads.load import Shapes, configured_network
+from rooflint.workloads.tables import UnknownNetworkError
+from rooflint.workloads.workload import Workload
 from rooflint_measure.identity import last_level_bytes
 from rooflint_measure.record import Measurement, Stream, Unavailable
 from rooflint_measure.stopwatches import gemm, network, products, stream
-from rooflint_measure.stopwatches.gemm import NotMeasuredError, Peak
-from rooflint_measure.stopwatches.network import Model, Setting
+from rooflint_measure.stopwatches.gemm import NoTimeError, NotMeasuredError, Peak
+from rooflint_measure.stopwatches.network import FEWEST, Model, Setting
 
 LEAST_S = 1.0
 """A network is not timed for less. [s]"""
 AROUND_S = 1.5
-"""Building, moving and warming up a network takes about so long beside its samples. [s]"""
+"""Moving and warming up a network takes about so long beside its samples. [s]"""
+WEIGHT_S = 40e-9
+"""Drawing one weight takes about so long: 20 to 115 ns, BERT to ResNet-50 on two cores of Emerald Rapids. [s]"""
+COMPILE_S = 15.0
+"""Compiling a network takes about so long: 12 to 16 s of CPU time, ResNet-18 to ViT-B/16 on the same cores. [s]"""
+NETWORK_SHARE = 0.25
+"""Of the rate of a small product in fp32 that a plan expects of a network. [1]"""
 STREAM_S = 2.0
-"""A pass through memory is timed no longer. [s]"""
+"""A pass through memory is timed no longer, and takes about so long with its arrays. [s]"""
 PLANNED = 0.8
 """Share of the time left that a plan fills: on a shared machine, all takes longer."""
 SHORTER = 0.95
@@ -97,30 +120,74 @@ def _cases(precisions: tuple[str, ...], modes: list[str], sweep: Sweep) -> Itera
 
 
 @dataclass(frozen=True)
+class Work:
+    """What a network is made of, by its table."""
+
+    macs: float = 0.0
+    """Of one sample. [MAC]"""
+    weights: float = 0.0
+    """Numbers that are drawn at random. [1]"""
+
+
+@dataclass(frozen=True)
+class Costs:
+    """How long cases take, estimated before any is measured."""
+
+    works: Mapping[str, Work] = field(default_factory=dict)
+    """By name of the network; what is not there takes no time of its own."""
+    ops_per_s: float = math.inf
+    """That networks are expected to reach. [op/s]"""
+    energy_s: float = 0.0
+    """Of each metered run. [s]"""
+
+    def of(self, case: Case, seconds: float) -> float:
+        """Building it, its samples of so many seconds, and all that is beside them. [s]"""
+        work = self.works.get(case.name, Work())
+        built_s = WEIGHT_S * work.weights + COMPILE_S * ("compile" in case.mode.split("+"))
+        call_s = OPS_PER_MAC * work.macs * case.batch / self.ops_per_s
+        return AROUND_S + built_s + max(seconds, FEWEST * call_s) + self.energy_s
+
+
+@dataclass(frozen=True)
 class Plan:
     """What fits a budget, with the search of the peak product in each precision and one pass through memory."""
 
     chosen: tuple[Case, ...]
     seconds: float
     """For each figure. [s]"""
-    dropped: tuple[Case, ...] = ()
+    takes_s: float
+    """For all of them, about. [s]"""
+    dropped: Mapping[Case, float] = field(default_factory=dict)
+    """What does not fit, with the budget that has room for it and for all before it. [s]"""
 
 
-def plan(every: list[Case], request: Request, left_s: float) -> Plan:
-    """As many cases as fit the time, each as long as was asked for, and shorter before one is dropped. [s]"""
+def plan(every: Sequence[Case], request: Request, left_s: float, costs: Costs, spent_s: float = 0.0) -> Plan:
+    """As many cases as fit the time, each as long as was asked for, and shorter before one is dropped. [s]
+
+    A slow one that does not fit makes room for those behind it.
+    """
     precisions = {_multiplied(one.precision) for one in every}
-    around_s = AROUND_S + request.energy_s
 
-    def fits(seconds: float, count: int) -> bool:
+    def takes_s(seconds: float, cases_: Sequence[Case]) -> float:
         peaks_s = sum(reference_s(replace(request, seconds=seconds), one) for one in precisions)
-        return peaks_s + count * (seconds + around_s) + min(seconds, STREAM_S) <= PLANNED * left_s
+        return peaks_s + sum(costs.of(one, seconds) for one in cases_) + min(seconds, STREAM_S)
 
-    seconds, count = request.seconds, len(every)
-    while seconds > LEAST_S and not fits(seconds, count):
+    seconds, room_s = request.seconds, PLANNED * left_s
+    while seconds > LEAST_S and takes_s(seconds, every) > room_s:
         seconds = max(LEAST_S, SHORTER * seconds)
-    while count > 1 and not fits(seconds, count):
-        count -= 1
-    return Plan(tuple(every[:count]), seconds, tuple(every[count:]))
+    if takes_s(seconds, every) <= room_s:
+        return Plan(tuple(every), seconds, takes_s(seconds, every))
+    chosen: list[Case] = []
+    dropped: dict[Case, float] = {}
+    for number, case in enumerate(every, 1):
+        if takes_s(seconds, [*chosen, case]) <= room_s:
+            chosen.append(case)
+        else:
+            dropped[case] = spent_s + takes_s(seconds, every[:number]) / PLANNED
+    if not chosen:  # one is tried, whatever is expected
+        chosen = [min(every, key=lambda one: costs.of(one, seconds))]
+        del dropped[chosen[0]]
+    return Plan(tuple(chosen), seconds, takes_s(seconds, chosen), dropped)
 
 
 def _multiplied(precision: str) -> str:
@@ -138,22 +205,33 @@ def networks(request: Request, sweep: Sweep, results: Results) -> None:
             network.mode(word)  # raises for a wrong word before anything is measured
     if (sweep.prompt is not None or sweep.past) and not any(map(is_text, sweep.names)):
         raise RooflintError(f"--prompt and --past are for language models, which {', '.join(sweep.names)} is not")
+    works = _works(sweep)
     if results.counting:
         results.expected.update(one.label for one in cases(request, sweep))
         _stream_once(request, results)
         return
-    flush = _flushed(request.device) if sweep.flush else 0
-    found = plan(cases(request, sweep), request, results.budget_s - results.spent_s)
-    if found.dropped:
-        budget = format_quantity(results.budget_s, SECONDS, digits=3)
-        what = f"{len(found.dropped)} of {counted(len(found.chosen) + len(found.dropped), 'network run')}"
-        labels = [one.label for one in found.dropped]
-        results.leave_out(labels, what, f"do not fit the budget of {budget}: {some(labels)}")
-    lacks_stream = not any(isinstance(one.subject, Stream) for one in results.measurements)
+    flush_bytes = _flushed(request.device) if sweep.flush else 0
+    every = cases(request, sweep)
+    results.settled.update(one.label for one in every if one.label in results.done)
+    _import_libraries(works)
+    if open_ := [one for one in every if one.label not in results.done]:
+        costs = Costs(works, energy_s=request.energy_s)
+        if results.budget_s < math.inf:
+            costs = replace(costs, ops_per_s=NETWORK_SHARE * fp32_ops_per_s(request, results.measurements))
+        spent_s = results.spent_s
+        found = plan(open_, request, results.budget_s - spent_s, costs, spent_s)
+        _tell(found, results)
+        _run(found, request, sweep, results, costs, flush_bytes)
+    elif _lacks_stream(results):
+        _stream_once(request, results)
+
+
+def _run(found: Plan, request: Request, sweep: Sweep, results: Results, costs: Costs, flush_bytes: int) -> None:
+    """Each case of a plan while there is time, and one pass through memory."""
     timed = replace(request, seconds=found.seconds)
-    peaks = _Peaks(
-        timed, results, {_multiplied(one.precision) for one in found.chosen if one.label not in results.done}
-    )
+    peaks = _Peaks(timed, results, {_multiplied(one.precision) for one in found.chosen})
+    pace = _Pace()
+    lacks_stream = _lacks_stream(results)
     for case in found.chosen:
         if lacks_stream and case.rank > 0:  # what says most of a network comes before other ways to run it
             _stream_once(timed, results)
@@ -162,12 +240,64 @@ def networks(request: Request, sweep: Sweep, results: Results) -> None:
             batch=case.batch,
             precision=case.precision,
             device=request.device,
-            flush_bytes=flush,
+            flush_bytes=flush_bytes,
             **network.mode(case.mode),
         )
-        results.add(case.label, partial(_measured, timed, case, setting, sweep, peaks))
+        needs_s = costs.of(case, found.seconds)
+        left_s = results.budget_s - results.spent_s - STREAM_S * lacks_stream
+        if not results.stopped and 0 < left_s < needs_s * pace.factor:
+            why = f"does not fit the {minutes(left_s)} that are left"
+            results.leave_out([case.label], _room(why, results, needs_s * pace.factor))
+            continue
+        with pace.of(needs_s, results):
+            results.add(case.label, partial(_measured, timed, case, setting, sweep, peaks))
     if lacks_stream:
         _stream_once(timed, results)
+
+
+def _lacks_stream(results: Results) -> bool:
+    return not any(isinstance(one.subject, Stream) for one in results.measurements)
+
+
+def _tell(found: Plan, results: Results) -> None:
+    """Say what is planned within a budget, and what is not, with the budget that would have room for it."""
+    if results.budget_s == math.inf:
+        return
+    count = len(found.chosen) + len(found.dropped)
+    if results.tell:
+        took = f"{found.seconds:.2g} s of samples each, about {minutes(found.takes_s)}"
+        results.tell(f"plan: {len(found.chosen)} of {counted(count, 'network run')}, {took}")
+    budgets: dict[str, list[str]] = {}
+    for case, needs_s in found.dropped.items():
+        budgets.setdefault(budget_text(needs_s), []).append(case.label)
+    for budget, labels in budgets.items():
+        results.leave_out(labels, f"does not fit the budget; want --budget {budget}")
+
+
+def _room(why: str, results: Results, needs_s: float) -> str:
+    """A reason, with the budget that would have had room."""
+    return f"{why}; want --budget {budget_text((results.spent_s + needs_s) / PLANNED)}"
+
+
+class _Pace:
+    """How much longer runs take than was expected of them, so far."""
+
+    def __init__(self) -> None:
+        self._expected_s = self._took_s = 0.0
+
+    @property
+    def factor(self) -> float:
+        """At least 1, and 0 before any run has ended: the first is tried, whatever is expected of it."""
+        return max(1.0, self._took_s / self._expected_s) if self._expected_s else 0.0
+
+    @contextmanager
+    def of(self, expected_s: float, results: Results) -> Iterator[None]:
+        """Around a run; what it shares with others, such as the search of a product, does not count."""
+        began_s, shared_s, count = results.spent_s, results.shared_s, len(results.measurements)
+        yield
+        if len(results.measurements) > count:
+            self._expected_s += expected_s
+            self._took_s += results.spent_s - began_s - (results.shared_s - shared_s)
 
 
 def _stream_once(request: Request, results: Results) -> None:
@@ -204,16 +334,20 @@ class _Peaks:
 
 
 def _measured(request: Request, case: Case, setting: Setting, sweep: Sweep, peaks: _Peaks) -> Measurement:
-    return network.measured(
-        model(case.name, case.batch, sweep),
-        setting,
-        observer=peaks.results.observer,
-        plan=gemm.plan_of(request.seconds),
-        reference=peaks.of(_multiplied(case.precision)),
-        energy_s=request.energy_s,
-        left_s=peaks.results.budget_s - peaks.results.spent_s,
-        counters=sweep.counters,
-    )
+    results = peaks.results
+    try:
+        return network.measured(
+            model(case.name, case.batch, sweep),
+            setting,
+            observer=results.observer,
+            plan=gemm.plan_of(request.seconds),
+            reference=peaks.of(_multiplied(case.precision)),
+            energy_s=request.energy_s,
+            left_s=results.budget_s - results.spent_s,
+            counters=sweep.counters,
+        )
+    except NoTimeError as error:
+        raise NoTimeError(_room(str(error), results, error.needs_s)) from error
 
 
 def short(name: str) -> str:
@@ -228,6 +362,43 @@ def is_text(name: str) -> bool:
     if isinstance(net, EncoderDecoder):
         return not net.mels
     return isinstance(net, Transformer) and not (net.encoder and net.encoder.image)
+
+
+@lru_cache
+def _works(sweep: Sweep) -> Mapping[str, Work]:
+    """Of each network that has a table. Raises RooflintError for a name that means none, before all the others."""
+    found = {}
+    for name in sweep.names:
+        try:
+            table = _table(name, sweep)
+        except RooflintError as error:
+            if _is_unknown(error):
+                raise
+            continue  # such as a library that is not installed; the run says so in its place
+        weights = float(table.weight_bytes("int8").sum())
+        if not network.lacking_memory(weights):  # else the run says so, and takes no time
+            found[name] = Work(table.total_macs / table.batch, weights)
+    return found
+
+
+def _table(name: str, sweep: Sweep) -> Workload:
+    """Of its own batch. Raises RooflintError."""
+    if is_text(name):
+        return load.network(name, prompt=sweep.prompt, past=sweep.past)
+    return load.network(name, () if configured_network(name) else sweep.shapes)
+
+
+def _import_libraries(names: Collection[str]) -> None:
+    """Import what networks are built with: that takes seconds, which are none of the first network's."""
+    configured = [name for name in names if configured_network(name)]
+    for library, is_needed in (("torchvision", len(configured) < len(names)), ("transformers", configured)):
+        if is_needed and find_spec(library):
+            import_module(library)
+
+
+def _is_unknown(error: BaseException | None) -> bool:
+    """Whether it stems from a name that no network has."""
+    return error is not None and (isinstance(error, UnknownNetworkError) or _is_unknown(error.__cause__))
 
 
 @lru_cache(maxsize=1)
@@ -264,6 +435,7 @@ def model(name: str, batch: int, sweep: Sweep) -> Model:
         tokens=found.tokens,
         past=found.past,
         is_quantized=quantized,
+        weights=found.table.weight_bytes("int8").sum(),
     )
 
 

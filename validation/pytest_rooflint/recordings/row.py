@@ -13,7 +13,8 @@ from typing import Any
 from pytest_rooflint.golden.kinds import Claim, ClaimError
 from rooflint.base.errors import shown
 from rooflint.base.text import counted
-from rooflint_measure.record import PREEMPTED, QUEUED, STOLEN, Machine, Measurement, Recording, Samples, Unavailable
+from rooflint_measure.record import PREEMPTED, QUEUED, STOLEN, Measurement, Samples, Unavailable
+from rooflint_measure.recording import Machine, Recording
 
 MODES = ("power_mode", "power mode")
 """Facts of a machine that name its operating point; the first that is there counts."""

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Literal, TypeVar
 
@@ -50,6 +50,10 @@ class Request:
         return (not self.precisions or precision_ in self.precisions) and (
             not self.libraries or library in self.libraries
         )
+
+
+STEP_SPENT = "the time for this step was spent"
+"""Why a figure of one step is left out, so that the next step has its time."""
 
 
 class TimeOver(BaseException):  # an event, which no `except Exception` around a library may hold back
@@ -138,7 +142,7 @@ class Results:
             return
         if not self.stopped and self.spent_s > self.budget_s:
             self.stopped = self._spent
-        if why := self.stopped or ("the time for this step was spent" if self.spent_s > self.until_s else ""):
+        if why := self.stopped or (STEP_SPENT if self.spent_s > self.until_s else ""):
             self.left_out[name] = why
             return
         self.tried += 1
@@ -159,12 +163,27 @@ class Results:
             self.left_out[name] = self.stopped
             self.keep(name, None)
 
-    def leave_out(self, names: Collection[str], what: str, why: str) -> None:
-        """Settle several figures at once, none of which is measured."""
-        self.left_out[what] = why
+    def leave_out(self, names: Collection[str], why: str, what: str = "") -> None:
+        """Settle several figures at once, none of which is measured; `what` names all of them."""
+        self.left_out |= dict.fromkeys([what] if what else names, why)
         self.settled.update(names)
         if self.tell:
-            self.tell(f"{self._place}{what}: {why}")
+            self.tell(f"{self._place}{what or ', '.join(names)}: {why}")
+
+    def in_steps(self, steps: Sequence[tuple[float, Callable[[], None]]]) -> None:
+        """Run steps, each until a share of the time left is spent, so that none takes that of those that follow."""
+        began_s = self.spent_s
+        for share, step in steps:
+            self.until_s = began_s + share * (self.budget_s - began_s)
+            self.take(step)
+        self.until_s = math.inf
+
+    def tell_rest(self) -> None:
+        """Say which figures had no time, or no device any more."""
+        for why in filter(None, (STEP_SPENT, self.stopped)):
+            names = [name for name, said in self.left_out.items() if said == why]
+            if names and self.tell:
+                self.tell(f"{counted(len(names), 'figure')} left out ({', '.join(names)}): {why}")
 
     def count(self, step: Callable[[], None]) -> None:
         """Count the figures of a step before any is measured, so that the total is known from the beginning."""
@@ -230,6 +249,13 @@ def minutes(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 99.5 else f"{seconds / 60:.0f} min"
 
 
+def budget_text(seconds: float) -> str:
+    """A value for --budget that has room for so many seconds, in steps of 10 s and from 2 minutes on of one: `5m`."""
+    if seconds > 120:
+        return f"{math.ceil(seconds / 60)}m"
+    return f"{max(10, 10 * math.ceil(seconds / 10))}s"
+
+
 def figure(row: Measurement) -> str:
     """The figure of a measurement in a few words: a latency and a rate."""
     latency = format_quantity(row.samples.median_s, SECONDS)
@@ -279,6 +305,12 @@ def failing(request: Request) -> str:
     except RuntimeError as error:  # an error of a kernel stays with the context until the process ends
         return f"the device no longer answers: {gemm.first_line(error)}"
     return ""
+
+
+def shared(request: Request, results: Results) -> Request:
+    """The same with shorter figures, where all that are expected have no time for the length that was asked for."""
+    each_s = results.budget_s / (2 * len(results.expected) or 1)
+    return replace(request, seconds=min(request.seconds, max(1.0, each_s)))
 
 
 def waits(request: Request, wanted_s: Iterable[float], results: Results) -> None:
@@ -392,6 +424,19 @@ def _candidates(request: Request, name: str) -> list[Kernel]:
     """What multiplies in a precision, and in fp32, within this process."""
     every = (one for one in products.kernels(request.device) if not one.own_process)
     return [one for one in every if one.precision in ("fp32", name)]
+
+
+def fp32_ops_per_s(request: Request, measured: Iterable[Measurement]) -> float:
+    """The rate in fp32 that a plan reckons with: of a product that was measured, else of a small one; inf without any.
+
+    [op/s]
+    """
+    known = (one for one in measured if isinstance(one.subject, Gemm) and one.subject.precision == "fp32")
+    rates = [rate for one in known if (rate := one.ops_per_s)]
+    if not rates:
+        small = (tried([], partial(gemm.probe, one)) for one in _candidates(request, "fp32"))
+        rates = [rate for rate in small if rate]
+    return max(rates, default=math.inf)
 
 
 def reference(request: Request, name: str) -> Peak:

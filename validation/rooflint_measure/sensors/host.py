@@ -255,6 +255,15 @@ def held_bytes(root: Path = ROOT) -> int | None:
     return _status(root, "VmRSS")
 
 
+def available_bytes(root: Path = ROOT) -> int | None:
+    """Memory that a process may still take without pushing others out; None where the system does not say. [B]"""
+    with suppress(OSError):
+        text = (root / "proc/meminfo").read_text(encoding="utf-8")
+        if found := re.search(r"^MemAvailable:\s+(\d+) kB", text, re.MULTILINE):
+            return int(found[1]) * 1024
+    return None
+
+
 def _give_back() -> None:
     """Return free memory to the system, as far as the C library does."""
     gc.collect()

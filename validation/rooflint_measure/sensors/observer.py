@@ -9,7 +9,8 @@ from pathlib import Path
 from rooflint.base.errors import RooflintError
 from rooflint_measure import identity
 from rooflint_measure.identity import ROOT, Facts
-from rooflint_measure.record import Conditions, Machine, State, Unavailable
+from rooflint_measure.record import Conditions, State, Unavailable
+from rooflint_measure.recording import Machine
 from rooflint_measure.sensors import cpu
 from rooflint_measure.sensors.amd import find_amd
 from rooflint_measure.sensors.gpu import Gpu, NvidiaGpu, UnreadableGpu, find_nvidia

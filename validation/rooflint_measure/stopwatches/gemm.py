@@ -52,6 +52,11 @@ class NotMeasuredError(RooflintError):
 class NoTimeError(NotMeasuredError):
     """What would take longer than there is time left; with more time it can be measured."""
 
+    def __init__(self, reason: str, needs_s: float = 0.0) -> None:
+        super().__init__(reason)
+        self.needs_s = needs_s
+        """How long it takes at least. [s]"""
+
 
 # ---- The search for the best size
 

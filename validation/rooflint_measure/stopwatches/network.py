@@ -16,8 +16,9 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
+from rooflint.base.units import BYTES, format_quantity
 from rooflint_measure.record import Measurement, Memory, Network, Transfers, Unavailable
-from rooflint_measure.sensors.host import held_bytes, resident_peak
+from rooflint_measure.sensors.host import available_bytes, held_bytes, resident_peak
 from rooflint_measure.sensors.observer import Observer
 from rooflint_measure.stopwatches import traffic
 from rooflint_measure.stopwatches.clocks import Call, Clock, EventClock, FlushedHostClock, flusher, graphed
@@ -39,6 +40,9 @@ MODES = ("eager", "compile", "graph", "channels_last", "cudnn_benchmark", "no_gr
 
 FEWEST = 9
 """Calls of a network, however long they take: warm-up, samples, metering, memory and outputs. [1]"""
+
+BYTES_BUILT = 4
+"""A network is built on the CPU, in fp32. [B]"""
 
 COPIES = 9
 """How often the inputs and the outputs of a call are copied. [1]"""
@@ -66,6 +70,8 @@ class Model:
     past: int = 0
     is_quantized: bool = False
     """Whether `make` gives a network in int8 already."""
+    weights: float = 0.0
+    """Numbers that it is built of. [1]"""
 
 
 @dataclass(frozen=True)
@@ -138,7 +144,7 @@ def measured(
         call, clock = prepared(model, setting), _clock(setting)
         if left_s < math.inf and (took_s := clock.seconds(call, 1)) * FEWEST > left_s:
             left = f"the {max(left_s, 0.0):.0f} s that are left"
-            raise NoTimeError(f"a call takes {took_s:.3g} s, and {FEWEST} do not fit {left}")
+            raise NoTimeError(f"a call takes {took_s:.3g} s, and {FEWEST} do not fit {left}", took_s * FEWEST)
         found = measure(
             subject(model, setting),
             call,
@@ -265,6 +271,17 @@ def _refuse(model: Model, setting: Setting) -> None:
                 raise NotMeasuredError(f"{what} on CUDA devices only")
     if setting.channels_last and not any(leaf.dim() == 4 for leaf in _tensors(model)):
         raise NotMeasuredError("channels_last is a layout of pictures; want an input of four axes")
+    if why := lacking_memory(model.weights):
+        raise NotMeasuredError(why)
+
+
+def lacking_memory(weights: float) -> str:
+    """Why a network of so many weights cannot be built here; empty where it can. The system would end the process."""
+    takes, free = BYTES_BUILT * weights, available_bytes()
+    if free is None or takes <= free:
+        return ""
+    needed, has = (format_quantity(one, BYTES, digits=3) for one in (takes, free))
+    return f"its weights take {needed} while it is built, and {has} of memory are free"
 
 
 def _quantized(model: Model, setting: Setting) -> Any:

@@ -1,0 +1,102 @@
+"""Findings of recordings: what each sentence says, by hand, and that many networks make one sentence."""
+
+from tests.validation.recordings.test_charts import PRODUCT, metered, resnet, shown
+
+from pytest_rooflint.recordings.findings import findings, ranking
+from rooflint_measure.record import Network, Stream
+
+
+def said(*rows):
+    return [line for section in findings(rows) for line in section.sentences]
+
+
+def test_what_has_no_figures_has_no_findings():
+    assert said(shown(PRODUCT)) == []
+
+
+def test_the_gain_of_a_batch_and_the_tail_are_named():
+    # 8 samples in twice the time are 4 times the throughput; the 99th percentile is 2 ms of a median of 1 ms
+    late = (1e-3,) * 97 + (2e-3,) * 3
+    assert said(shown(resnet(), late), shown(resnet(8), (2e-3,))) == [
+        "throughput at batch 8 over that at batch 1: resnet18 fp32 4 times",
+        "1 run has a tail, the 99th percentile over the median: resnet18 fp32 b1 2 times",
+    ]
+
+
+def test_many_networks_are_one_sentence():
+    # batch 8 in 8, 4, 2 and 1 times the time of batch 1: 1, 2, 4 and 8 times the throughput
+    rows = [
+        shown(resnet(batch, f"net{factor}"), (time_s,))
+        for factor in (8, 4, 2, 1)
+        for batch, time_s in ((1, 1e-3), (8, factor * 1e-3))
+    ]
+    assert said(*rows) == [
+        "throughput at batch 8 over that at batch 1: net1 fp32 8 times, net2 fp32 4, net4 fp32 2, net8 fp32 1"
+    ]
+
+
+def test_the_middle_of_a_long_ranking_is_counted():
+    factors = {name: float(number) for number, name in enumerate("abcdefghi", 1)}
+    assert ranking(factors) == "i 9 times, h 8, g 7, 3 between, c 3, b 2, a 1"
+    # to count one in its place would save nothing
+    assert ranking({name: factors[name] for name in "abcdefg"}).count(",") == 6
+
+
+def half(batch=8, **settings):
+    return resnet(batch).model_copy(update={"precision": "bf16", **settings})
+
+
+def test_the_fastest_precision_and_mode_of_a_network_is_named_over_the_slowest():
+    rows = [shown(resnet(8), (3e-3,)), shown(half(compiled=True), (1e-3,)), shown(half(), (2e-3,))]
+    (line,) = said(*rows)
+    assert line == "the fastest precision and mode at batch 8, over fp32: bf16 compiled in resnet18 (3 times)"
+
+
+def test_each_network_names_its_slowest_way_where_they_differ():
+    other = half().model_copy(update={"name": "vgg11"})
+    rows = [shown(resnet(8), (3e-3,)), shown(half(), (1e-3,)), shown(other, (6e-3,))]
+    (line,) = said(*rows, shown(resnet(8, "vgg11"), (2e-3,)))
+    assert line == (
+        "the fastest precision and mode at batch 8: bf16 in resnet18 (3 times over fp32); "
+        "fp32 in vgg11 (3 times over bf16)"
+    )
+
+
+def test_other_batches_and_other_machines_are_no_ways_of_one_network():
+    lines = said(shown(resnet(1)), shown(resnet(8)), shown(resnet(1), where="B"))
+    assert not [line for line in lines if "fastest precision" in line]
+
+
+def test_what_memory_limits_is_named_by_precision_and_batch():
+    # 2e11 B/s and 2 × 512³ op in 1 ms: a breakpoint of 1.3 op/B. ResNet-18 has 31, and the other 2 MAC for 8 B
+    stream = Stream(kernel="copy", library="torch", array_bytes=10**6)
+    thin = Network(name="thin", batch=1, precision="fp32", library="torch", macs=2)
+    rows = [shown(PRODUCT, (1e-3,)), shown(stream, (1e-3,), bytes_moved=2e8), shown(resnet(), (50e-3,))]
+    assert said(*rows, shown(thin, (1e-3,), bytes_moved=8.0)) == [
+        "left of the breakpoint, so bound by memory at best, in fp32 b1: thin; 1 run by compute"
+    ]
+
+
+def test_findings_of_a_machine_bear_its_name_once():
+    rows = [shown(resnet(batch), (1e-3,), where=where) for where in "AB" for batch in (1, 8)]
+    assert [line for line in said(*rows) if "throughput" in line] == [
+        f"{where}: throughput at batch 8 over that at batch 1: resnet18 fp32 8 times" for where in "AB"
+    ]
+
+
+def test_the_fastest_machine_is_counted_over_the_networks_that_all_ran():
+    lines = said(
+        shown(resnet(1), (1e-3,), where="A"),
+        shown(resnet(1), (2e-3,), where="B"),
+        shown(resnet(8), (9e-3,), where="A"),
+        shown(resnet(8), (4e-3,), where="B"),
+        shown(resnet(1, "vgg11"), (1e-3,), where="B"),
+    )
+    assert "A is the fastest in 1 of 2 runs that all made" in lines
+    assert "B is the fastest in 1 of 2 runs that all made" in lines
+
+
+def test_the_least_energy_for_an_item_is_named_beside_the_most():
+    # 80 J over 10 calls of 8 items are 1 J; 30 J over 10 calls of one item are 3 J
+    lines = said(shown(resnet(8), energy=metered(80.0)), shown(resnet(1), energy=metered(30.0)))
+    assert "resnet18 fp32 b8 takes the least energy for an item, 1 J; resnet18 fp32 b1 takes 3 J" in lines
