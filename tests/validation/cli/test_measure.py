@@ -185,10 +185,8 @@ def test_several_devices_share_the_budget_and_are_shown_side_by_side(tmp_path, d
 
     monkeypatch.setattr(network_runs, "networks", networks)
     monkeypatch.setattr(runs, "prepare", lambda request: None)
-    text = run(
-        "network", "resnet18", "--device", "cuda:0", "--device", "cuda:1", "--device", "cuda:0", "--budget", "60s"
-    )
-    assert "Measured side by side" in text
+    devices = ("--device", "cuda:0", "--device", "cuda:1", "--device", "cuda:0")
+    assert "Measured side by side" in run("network", "resnet18", *devices, "--budget", "60s")
     both = tmp_path / "both.json"
     run("network", "resnet18", *devices, "-o", str(both))
     assert "Measured side by side" in run("show", str(both))
