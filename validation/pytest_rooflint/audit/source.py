@@ -407,7 +407,7 @@ class _Reader:
                 compared = inner.comparators[0] if isinstance(inner, ast.Compare) else None
                 yield from self._alternatives(texts_of(one.iter), test.lineno, place, compared)
             case ast.Call() | ast.Name() | ast.Attribute():  # `if is_using_tf32():` says what is computed
-                named = filter(is_mere_precision, _words(ast.unparse(test)))
+                named = filter(is_mere_precision, words_in(ast.unparse(test)))
                 yield place.computing(next(named, ""))
             case _:
                 yield place
