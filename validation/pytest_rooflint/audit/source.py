@@ -369,6 +369,8 @@ class _Reader:
 
     def _otherwise(self, test: ast.expr, place: _Place) -> _Place:
         """The place of what holds where a condition does not: of another precision, where the condition names one."""
+        if any(map(is_mere_precision, place.below)):  # it has one of its own
+            return place
         named = [one for one in islice(self.conditions(test, place), MOST_READINGS) if one.below != place.below]
         is_of_precision = named and all(is_mere_precision(one.below[-1]) for one in named if one.below)
         return place.named(OTHERWISE) if is_of_precision and all(one.below for one in named) else place
