@@ -185,7 +185,7 @@ def test_several_devices_share_the_budget_and_are_shown_side_by_side(tmp_path, d
 
     monkeypatch.setattr(network_runs, "networks", networks)
     monkeypatch.setattr(runs, "prepare", lambda request: None)
-    devices = [word for number in (0, 1, 0) for word in ("--device", f"cuda:{number}")]
+    devices = ("--device", "cuda:0", "--device", "cuda:1", "--device", "cuda:0")
     both = tmp_path / "both.json"
     run("network", "resnet18", *devices, "--budget", "10m", "-o", str(both))
     assert "Measured side by side" in run("show", str(both))
