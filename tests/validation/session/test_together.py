@@ -1,4 +1,4 @@
-"""Workers of xdist send one message for a usual claim; plugins of the controller see all that they see without xdist."""
+"""Workers of xdist send one message for a usual claim; plugins of the controller see what they see without xdist."""
 
 import json
 import re
