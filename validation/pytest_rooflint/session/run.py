@@ -23,6 +23,7 @@ from pytest_rooflint.session import fold
 from pytest_rooflint.session.fold import Fold
 from pytest_rooflint.session.guard import Guard, has_ended, is_own_folder, is_selected, rows
 from pytest_rooflint.session.spool import Spool
+from pytest_rooflint.session.together import TOGETHER, Apart, Together
 from pytest_rooflint.suite.judge import Noted, Trial, key_of, unnoted
 from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Repair, Verdict
@@ -108,6 +109,12 @@ class ClaimItem(pytest.Item):
     def __init__(self, *, claim: Claim, **arguments: Any) -> None:
         super().__init__(**arguments)
         self.claim = claim
+
+    @property
+    def ihook(self) -> Any:
+        """The hooks that pytest calls; a worker of xdist sends what they are told in one message."""
+        together = self.config.stash.get(TOGETHER, None)
+        return together.over(super().ihook) if together else super().ihook
 
     def runtest(self) -> None:
         """Judge the claim and report its outcome to pytest."""
@@ -241,6 +248,10 @@ class Run:
         is_quiet = config.getoption("--rooflint-only") and config.get_verbosity() < 0
         self.fold = Fold(self._alike, self._last, is_quiet)
         config.pluginmanager.register(self.fold, "rooflint-fold")
+        if hasattr(config, "workerinput"):
+            config.stash[TOGETHER] = Together()
+        elif config.getoption("dist", "no") != "no":
+            config.pluginmanager.register(Apart(config), "rooflint-apart")
         self.told = set[Repair]()
         self.guard = Guard(self.suite)
         store = None if part or hasattr(config, "workerinput") else config.getoption("--rooflint-store")
@@ -343,11 +354,14 @@ class Run:
             report.rooflint_short = verdict.short if report.failed and not verdict.unread else ""
             if verdict.outcome == "fail" or self.config.getoption("--rooflint-evidence"):
                 report.rooflint_verdict = self.results.plain(verdict, call.duration)
-            report.rooflint_fixed = self._fixed(verdict)
+            if fixed := self._fixed(verdict):
+                report.rooflint_fixed = fixed
             if report.skipped and not hasattr(report, "wasxfail"):
                 report.longrepr = (shown(item.path), None, f"{verdict.outcome}: {verdict.reason}")
-            report.rooflint_asked = item.stash.get(ASKED, None)
-            report.rooflint_unread = [[shown(one.file), str(one)] for one in verdict.unread]
+            if asked := item.stash.get(ASKED, None):
+                report.rooflint_asked = asked
+            if verdict.unread:
+                report.rooflint_unread = [[shown(one.file), str(one)] for one in verdict.unread]
             if verdict.unread and report.failed and not verdict.is_at_fault:
                 report.rooflint_problems = rows(verdict.unread)
                 report.rooflint_waits = f"{verdict.outcome}: {verdict.reason}"

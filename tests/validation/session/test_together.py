@@ -1,0 +1,102 @@
+"""Workers of xdist send one message for a usual claim; plugins of the controller see what they see without xdist."""
+
+import json
+import re
+from types import SimpleNamespace
+
+import pytest
+
+from pytest_rooflint.session.together import Apart, Together
+
+NODE = {"nodeid": "golden/x1.yaml::a", "location": ("golden/x1.yaml", 3, "a")}
+EVENTS = ("pytest_runtest_logstart", "pytest_runtest_logreport", "pytest_runtest_logfinish")
+
+
+def report(when, outcome="passed", **noted):
+    """A report as pytest makes it, with whatever was noted on it."""
+    start = {"setup": 1.0, "call": 2.0, "teardown": 3.0}[when]
+    return pytest.TestReport(*NODE.values(), {"a": 1}, outcome, None, when, start=start, stop=start + 0.5, **noted)
+
+
+def heard():
+    """A list, and hooks that add what they are told to it."""
+    told = []
+    hooks = {name: lambda name=name, **said: told.append((name, said)) for name in EVENTS}
+    return told, SimpleNamespace(**hooks)
+
+
+def sent(*reports):
+    """What a worker sends of a claim with these reports."""
+    told, relay = heard()
+    together = Together().over(relay)
+    together.pytest_runtest_logstart(**NODE)
+    for one in reports:
+        together.pytest_runtest_logreport(report=one)
+    together.pytest_runtest_logfinish(**NODE)
+    return [said.get("report", name) for name, said in told]
+
+
+def test_a_usual_claim_is_one_message():
+    (message,) = sent(report("setup"), report("call", rooflint_brief={}), report("teardown"))
+    assert (message.when, message.rooflint_beside) == ("call", [[0.0, 1.0, 1.5], [0.0, 3.0, 3.5]])
+
+
+@pytest.mark.parametrize(
+    "reports",
+    [
+        (report("setup", "failed"), report("teardown")),
+        (report("setup"), report("call", "failed"), report("teardown")),
+        (report("setup"), report("call"), report("teardown", "failed")),
+        (report("setup"), report("call", sections=[("Captured log call", "it")]), report("teardown")),
+        (report("setup", extras=[1]), report("call"), report("teardown")),
+        (report("setup", user_properties=[("a", 1)]), report("call"), report("teardown")),
+        (report("setup", "skipped"), report("teardown")),
+        (report("setup"), report("call", "rerun"), report("setup"), report("call"), report("teardown")),
+    ],
+)
+def test_whatever_is_unusual_is_sent_as_it_is(reports):
+    assert sent(*reports) == [EVENTS[0], *reports, EVENTS[2]]
+    assert not any(hasattr(one, "rooflint_beside") for one in reports)
+
+
+def test_the_controller_hands_out_all_five_in_their_order():
+    told, hooks = heard()
+    (message,) = sent(report("setup"), report("call", "skipped", wasxfail="why"), report("teardown"))
+    taken = Apart(SimpleNamespace(hook=hooks)).pytest_runtest_logreport(message)
+    next(taken)  # where the other plugins see the call
+    assert [name for name, _ in told] == list(EVENTS[:2])
+    with pytest.raises(StopIteration):
+        next(taken)
+    assert [name for name, _ in told] == [*EVENTS[:2], *EVENTS[1:]]
+    setup, teardown = (said["report"] for name, said in told if "report" in said)
+    for one, when, start in ((setup, "setup", 1.0), (teardown, "teardown", 3.0)):
+        assert (one.when, one.outcome, one.start, one.stop) == (when, "passed", start, start + 0.5)
+        assert not hasattr(one, "wasxfail")
+
+
+RECORDER = """
+import json, os
+
+def pytest_runtest_logreport(report):
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        with open("reports.txt", "a") as file:
+            print(json.dumps([report.nodeid, report.when, report.outcome, report.user_properties]), file=file)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [(), ("-p", "rerunfailures", "--reruns", "1")], ids=["once", "again"])
+def test_plugins_of_the_controller_see_the_same_with_xdist_and_without(tiny, options):
+    tiny.edit("specs/hardware/acme/x1.yaml", "int8: [4096 MAC", "int8: [2048 MAC")
+    tiny.write("conftest.py", RECORDER)
+    found = []
+    for workers in ((), ("-n", "2")):
+        tiny.write("reports.txt", "")
+        assert tiny.run(*options, *workers, "--junitxml", "j.xml").ret == 1
+        reports = [json.loads(line) for line in tiny.read("reports.txt").splitlines()]
+        cases = re.findall(r'<testcase classname="([^"]*)" name="([^"]*)"', tiny.read("j.xml"))
+        of_item = {}
+        for nodeid, *rest in reports:
+            of_item.setdefault(nodeid, []).append(rest)
+        found.append((of_item, sorted(cases), tiny.read("j.xml").count("<failure")))
+    assert found[0] == found[1]

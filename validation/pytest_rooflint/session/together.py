@@ -1,0 +1,110 @@
+"""One message of xdist for a claim instead of five: a worker sends its call with the times of setup and teardown.
+
+xdist sends the start, three reports and the end of each item, which takes longer than most claims. The controller hands
+all five to its plugins, in their order. Whatever is unusual is sent as it is: a failure, captured output, a report on
+which another plugin noted something.
+"""
+
+from copy import copy
+from typing import Any
+
+import pytest
+
+TOGETHER = pytest.StashKey["Together"]()
+"""Of a worker."""
+PLAIN = frozenset(vars(pytest.TestReport("", ("", 0, ""), {}, "passed", None, "call")))
+"""What a report has on which nothing was noted."""
+
+
+class Together:
+    """The hooks of claims in a worker, which are called as pytest calls them but for start, reports and end."""
+
+    def __init__(self) -> None:
+        self._relay: Any = None
+        self._start: dict[str, Any] | None = None
+        """What is said at the start, until it is sent."""
+        self._reports: list[pytest.TestReport] = []
+        """Those that wait."""
+
+    def over(self, relay: Any) -> "Together":
+        """The same for the hooks of one claim; a worker runs them one after the other."""
+        self._relay = relay
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._relay, name)
+
+    def pytest_runtest_logstart(self, **said: Any) -> None:
+        """Wait for the reports."""
+        self._start = said
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Wait for the last of three usual reports, and send one."""
+        self._reports.append(report)
+        if report.failed or report.outcome not in ("passed", "skipped") or report.sections:
+            self._send()
+        elif report.when == "teardown":
+            self._send_together() if self._are_usual() else self._send()
+
+    def pytest_runtest_logfinish(self, **said: Any) -> None:
+        """Follow what was sent; the controller ends by itself what it started."""
+        if self._reports:
+            self._send()
+        if self._start is None:
+            self._relay.pytest_runtest_logfinish(**said)
+        self._start = None
+
+    def _are_usual(self) -> bool:
+        """Whether setup and teardown say nothing that the call does not."""
+        if self._start is None or [one.when for one in self._reports] != ["setup", "call", "teardown"]:
+            return False
+        setup, call, teardown = self._reports
+        said = not setup.user_properties and teardown.user_properties == call.user_properties
+        return said and all(one.passed and vars(one).keys() <= PLAIN for one in (setup, teardown))
+
+    def _send_together(self) -> None:
+        setup, call, teardown = self._reports
+        self._reports = []
+        vars(call)["rooflint_beside"] = [[one.duration, one.start, one.stop] for one in (setup, teardown)]
+        self._relay.pytest_runtest_logreport(report=call)
+
+    def _send(self) -> None:
+        """What waits, as it is."""
+        if self._start is not None:
+            self._relay.pytest_runtest_logstart(**self._start)
+        waiting, self._start, self._reports = self._reports, None, []
+        for report in waiting:
+            self._relay.pytest_runtest_logreport(report=report)
+
+
+class Apart:
+    """Takes apart in the controller what a worker sent together."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.hook = config.hook
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> Any:
+        """Start and setup before the call, teardown and end behind it."""
+        beside = vars(report).pop("rooflint_beside", None)
+        if beside is None:
+            return (yield)
+        setup, teardown = _report(report, "setup", beside[0]), _report(report, "teardown", beside[1])
+        setup.user_properties = []
+        said = {"nodeid": report.nodeid, "location": report.location}
+        self.hook.pytest_runtest_logstart(**said)
+        self.hook.pytest_runtest_logreport(report=setup)
+        result = yield
+        self.hook.pytest_runtest_logreport(report=teardown)
+        self.hook.pytest_runtest_logfinish(**said)
+        return result
+
+
+def _report(call: pytest.TestReport, when: str, times: list[float]) -> pytest.TestReport:
+    """A report that passed, of another phase than the call."""
+    found = copy(call)
+    for name in [name for name in vars(found) if name == "wasxfail" or name.startswith("rooflint_")]:
+        delattr(found, name)
+    vars(found).update(when=when, outcome="passed", longrepr=None)
+    found.duration, found.start, found.stop = times
+    return found
