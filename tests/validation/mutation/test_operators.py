@@ -66,7 +66,7 @@ def test_what_a_vendor_does_not_disclose_is_no_figure(specs):
 
 
 @pytest.mark.slow
-def test_twice_a_fact_moves_some_figure_unless_it_is_the_year():
+def test_twice_a_fact_moves_some_figure_unless_it_is_the_year_or_error_correction():
     registry = Registry()
     for name in registry.ids():
         device = registry.get(name)
@@ -74,7 +74,7 @@ def test_twice_a_fact_moves_some_figure_unless_it_is_the_year():
         for path, fact in device.facts.items():
             after = quantities(device.with_facts({path: fact.with_value(2 * fact.value)}))
             moved = {figure for figure, value in before.items() if after[figure] != pytest.approx(value, rel=1e-9)}
-            assert bool(moved) is (path != "launched"), f"{name} {path}"
+            assert bool(moved) is (path != "launched" and not path.endswith(".ecc")), f"{name} {path}"
 
 
 @pytest.mark.slow

@@ -1,7 +1,8 @@
 """Mutation operators: common errors in facts; and the figures that a wrong fact can change.
 
 Breakpoints, attainable rates and latencies are computed from these figures and from a workload, so they change only
-with them. The energy of an operation follows from the process node. The year of launch is in none.
+with them. The energy of an operation follows from the process node. The year of launch is in none, nor is
+the share of a memory that holds its error correction, which only times of kernels depend on.
 """
 
 import math
