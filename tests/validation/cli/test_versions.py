@@ -130,7 +130,7 @@ def test_undecided_is_status_3_and_says_why_and_what_to_do(repository):
     text = compare("--base-command", command, "--head-command", command, status=3)
     assert ": undecided\n" in text
     assert "undecided: noise: " in text
-    assert "measured twice" in text
+    assert "measured three times" in text
     assert "--calibrate" in text
 
 
@@ -150,7 +150,7 @@ def test_a_verdict_by_cpu_time_says_so_in_words_and_in_json(repository, monkeypa
     monkeypatch.setattr(Command, "sample", lambda one: Sample(next(walls), cpu_s[one.words[0]]))
     words = ["--base-command", "old", "--head-command", "new", "--time", "wall"]
     text = " ".join(compare(*words, status=1).split())
-    assert "by CPU time, where the time is undecided; measured twice" in text
+    assert "by CPU time, where the time is undecided; measured three times" in text
     assert "CPU time does not count waiting" in text
     found = json.loads(compare(*words, "-f", "json", status=1))
     assert (found["verdict"], found["decided_by"], found["timing"]) == ("slower", "cpu", "wall")

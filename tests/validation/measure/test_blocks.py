@@ -11,6 +11,7 @@ from hypothesis.extra.numpy import arrays
 
 from rooflint_measure.compare.blocks import (
     BLOCKS,
+    DIFFERING,
     QUORUM,
     RESTLESS,
     THRESHOLD,
@@ -35,6 +36,12 @@ def quiet(*ratios: float):
     return blocks(np.ones_like(head), head)
 
 
+def stacked(*comparisons: list[float]):
+    """One measurement of each of several comparisons."""
+    head = np.repeat(np.array(comparisons)[..., np.newaxis], PAIRS, axis=-1)
+    return blocks(np.ones_like(head), head)
+
+
 def outcome(found) -> Outcome:
     return Outcome(int(outcomes(found)))
 
@@ -42,9 +49,17 @@ def outcome(found) -> Outcome:
 # ----------------------------------------------------------------------------------------------------------- the rule
 
 
-def test_five_of_six_blocks_beyond_the_threshold_are_slower():
-    assert outcome(quiet(1.03, 1.03, 1.03, 1.03, 1.03, 0.99)) is Outcome.SLOWER
-    assert outcome(quiet(0.97, 0.97, 0.97, 0.97, 0.97, 1.01)) is Outcome.FASTER
+def test_all_of_six_blocks_beyond_the_threshold_are_slower():
+    assert outcome(quiet(*[1.03] * 6)) is Outcome.SLOWER
+    assert outcome(quiet(*[0.97] * 6)) is Outcome.FASTER
+    assert outcome(quiet(*[1.03] * 5, 0.99)) is Outcome.SPLIT
+
+
+@pytest.mark.parametrize(("of", "wanted"), [(12, 10), (18, 15)])
+def test_of_several_measurements_together_five_of_six_are_enough(of, wanted):
+    assert outcome(quiet(*[1.03] * wanted, *[1.0] * (of - wanted))) is Outcome.SLOWER
+    assert outcome(quiet(*[1.03] * (wanted - 1), *[1.0] * (of - wanted + 1))) is Outcome.SPLIT
+    assert outcome(quiet(*[1.0] * wanted, *[1.03] * (of - wanted))) is Outcome.SAME
 
 
 def test_five_of_six_blocks_within_the_threshold_are_the_same():
@@ -96,14 +111,15 @@ def test_a_disturbed_sample_that_another_one_beats_says_nothing():
 
 
 def test_the_reason_counts_the_blocks_that_agree():
-    assert reason(quiet(*[1.05] * 5, 1.0)) == "5 of 6 blocks are slower by more than 2 %"
+    assert reason(quiet(*[1.05] * 11, 1.0)) == "11 of 12 blocks are slower by more than 2 %"
     assert reason(quiet(*[1.0] * 6)) == "6 of 6 blocks are within 2 %"
 
 
-def test_only_what_was_undecided_is_measured_again():
-    first = np.array([Outcome.SLOWER, Outcome.SPLIT, Outcome.NOISY, Outcome.SAME])
-    second = np.array([Outcome.SAME, Outcome.SAME, Outcome.DISTURBED, Outcome.FASTER])
-    assert settled(first, second).tolist() == [Outcome.SLOWER, Outcome.SAME, Outcome.DISTURBED, Outcome.SAME]
+def test_only_what_was_undecided_is_measured_again_and_together_with_what_there_is():
+    # slower at once; same at once; 5 and 5 of 12; 4 and 4 of 12, and 6 more of 18 are 14
+    slower, same, five, four = [1.03] * 6, [1.0] * 6, [1.03] * 5 + [1.0], [1.03] * 4 + [1.0] * 2
+    several = [stacked(slower, same, five, four), stacked(same, slower, five, four), stacked(same, same, same, slower)]
+    assert settled(several).tolist() == [Outcome.SLOWER, Outcome.SAME, Outcome.SLOWER, Outcome.SPLIT]
 
 
 @pytest.mark.parametrize(("base", "head"), [((6, 4), (6, 2)), ((6, 3), (6, 3)), ((6,), (6,)), ((6, 0), (6, 0))])
@@ -113,7 +129,7 @@ def test_times_that_are_no_pairs_are_refused(base, head):
 
 
 def test_a_verdict_needs_six_blocks():
-    with pytest.raises(ValueError, match="want 6 blocks, found 5"):
+    with pytest.raises(ValueError, match="want 6 blocks of each of up to 3 measurements, found 5"):
         outcomes(quiet(*[1.0] * 5))
 
 
@@ -179,9 +195,9 @@ def obvious(base, head, base_marks, head_marks) -> Outcome:
         return Outcome.SAME
     if sum(abs(one) > max(edge, abs(statistics.median(ratios)) / 2) for one in own) >= 5:
         return Outcome.NOISY
-    if sum(ratio > edge for ratio in ratios) >= 5:
+    if all(ratio > edge for ratio in ratios):
         return Outcome.SLOWER
-    if sum(ratio < -edge for ratio in ratios) >= 5:
+    if all(ratio < -edge for ratio in ratios):
         return Outcome.FASTER
     return Outcome.SPLIT
 
@@ -214,17 +230,17 @@ def turns() -> np.ndarray:
 
 
 def compared(slowness, *, slowdown: float = 0.0):
-    """Outcomes of comparisons (rows) on a slowness over time (columns)."""
+    """Blocks of comparisons (rows) on a slowness over time (columns)."""
     head = turns() == 1
     times = slowness * np.where(head, 1 + slowdown, 1.0)
     base_s, head_s = (times[:, side].reshape(-1, BLOCKS, PAIRS) for side in (~head, head))
-    return outcomes(blocks(base_s, head_s))
+    return blocks(base_s, head_s)
 
 
 def rates(machine, slowdown: float = 0.0, seed: int = 1) -> dict[str, float]:
-    """Shares of verdicts, with one more measurement where the first is undecided."""
+    """Shares of verdicts, with up to two more measurements where the first is undecided."""
     rng = np.random.default_rng(seed)
-    found = settled(*(compared(machine(rng), slowdown=slowdown) for _ in range(2)))
+    found = settled([compared(machine(rng), slowdown=slowdown) for _ in DIFFERING])
     words = [Outcome(int(one)).verdict for one in found]
     return {word: words.count(word) / len(words) for word in ("faster", "slower", "same", "undecided")}
 

@@ -1,7 +1,8 @@
 """`rooflint measure compare`: revisions side by side as git worktrees, and the answers with the verdict.
 
-A verdict rests on six blocks. A comparison of a command with itself shows how often equal versions would be called
-different and a slowdown of 5 % would be found. The records below are the JSON that both write, with every raw value.
+A verdict rests on six, twelve or eighteen blocks. A comparison of a command with itself shows how often equal versions
+would be called different and a slowdown of 5 % would be found. The records below are the JSON that both write, with
+every raw value.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -109,7 +110,7 @@ class ComparisonRecord(Record):
     blocks: list[BlockRecord]
     """Those that decide."""
     attempts: list[list[Block]]
-    """Raw samples: six blocks, and six more if the first were undecided."""
+    """Raw samples: six blocks, six more if they were undecided, and once more six."""
     machine: Machine
 
 
@@ -158,12 +159,12 @@ NOTE = "least {what} of a block; head / base above 1: the head takes more"
 
 
 def compared(found: Comparison, base: Side, head: Side) -> Answer:
-    """The verdict on two versions, its reason, and the six blocks that it rests on."""
+    """The verdict on two versions, its reason, and the blocks that it rests on."""
     rows = [*_rows(found)]
     note = NOTE.format(what=ab.BESIDE.get(found.beside, "time"))
     return Answer(
         title=f"{head.command.label} against {base.command.label}: {headline(found)}",
-        subtitle=f"{len(found.attempts[-1])} blocks of {_pairs(found.attempts[-1])} pairs in turn, "
+        subtitle=f"{len(rows)} blocks of {_pairs(found.attempts[-1])} pairs in turn, "
         f"{base.command.timing} time, threshold {percent(found.threshold)}",
         sections=(
             Prose("Verdict", (*_sentences(found),)),
@@ -213,7 +214,7 @@ def _sentences(found: Comparison) -> Iterator[str]:
 
 
 def _rows(found: Comparison) -> Iterator[dict[str, Any]]:
-    blocks = found.last
+    blocks = found.deciding
     base, head = (side.min(axis=0) for side in (blocks.base_s, blocks.head_s))
     for number, vote in enumerate(votes(blocks, found.threshold)):
         yield {

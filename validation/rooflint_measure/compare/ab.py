@@ -18,7 +18,7 @@ import numpy as np
 from rooflint.base.errors import RooflintError
 from rooflint_measure.compare.blocks import (
     BLOCKS,
-    QUORUM,
+    DIFFERING,
     THRESHOLD,
     Blocks,
     Outcome,
@@ -27,6 +27,7 @@ from rooflint_measure.compare.blocks import (
     median_ratio,
     outcomes,
     reason,
+    together,
 )
 from rooflint_measure.record import Frozen, Samples, Unavailable
 from rooflint_measure.sensors.counters import Counter, own_instructions, program_instructions
@@ -192,52 +193,55 @@ class Comparison(Frozen):
 
     threshold: float = THRESHOLD
     attempts: tuple[tuple[Block, ...], ...]
-    """Six blocks; six more where the first were undecided, and then those decide."""
+    """Six blocks; six more where they were undecided, and once more six. All of them decide."""
+
+    @property
+    def _timed(self) -> Blocks:
+        """All blocks by their time."""
+        return together([as_blocks(attempt) for attempt in self.attempts])
 
     @property
     def beside(self) -> str:
-        """What decides in place of the time, which twice did not: `cpu`, `instructions`; empty where the time does."""
-        if len(self.attempts) < 2 or outcomes(as_blocks(self.attempts[-1]), self.threshold) < Outcome.NOISY:
+        """What decides in place of the time, which all attempts leave undecided; empty where the time does.
+
+        `cpu` or `instructions`.
+        """
+        if len(self.attempts) < len(DIFFERING) or self._judged(self._timed) < Outcome.NOISY:
             return ""
         able = (name for name in BESIDE if (found := self._counted(name)) and self._judged(found) < Outcome.NOISY)
         return next(able, "")
 
     @property
-    def last(self) -> Blocks:
+    def deciding(self) -> Blocks:
         """The blocks that decide."""
         found = self._counted(self.beside) if self.beside else None
-        return found or as_blocks(self.attempts[-1])
+        return found or self._timed
 
     def _counted(self, name: str) -> Blocks | None:
-        """Both measurements as one, by what was counted beside the time."""
+        """All measurements as one, by what was counted beside the time."""
         several = [counted_blocks(attempt, name) for attempt in self.attempts]
         known = [one for one in several if one is not None]
         return reduce(least, known) if len(known) == len(several) else None
 
     def _judged(self, found: Blocks) -> int:
-        return int(outcomes(found, self.threshold, BLOCKS))
+        return int(outcomes(found, self.threshold))
 
     @property
     def outcome(self) -> Outcome:
         """What the blocks that decide show."""
-        return Outcome(int(outcomes(self.last, self.threshold, self._agreeing)))
-
-    @property
-    def _agreeing(self) -> int:
-        """Blocks that must agree on a difference: all of them, where the time itself could not decide."""
-        return BLOCKS if self.beside else QUORUM
+        return Outcome(self._judged(self.deciding))
 
     @property
     def ratio(self) -> float:
         """Time of the head over time of the base: median over blocks of the ratio of least times. [1]"""
-        return float(median_ratio(self.last))
+        return float(median_ratio(self.deciding))
 
     @property
     def reason(self) -> str:
         """Why, in a sentence."""
-        again = "; measured twice" if len(self.attempts) > 1 else ""
+        again = ("", "; measured twice", "; measured three times")[len(self.attempts) - 1]
         by = f" by {BESIDE[self.beside]}, where the time is undecided" if self.beside else ""
-        return reason(self.last, self.threshold, self._agreeing) + by + again
+        return reason(self.deciding, self.threshold) + by + again
 
 
 def as_blocks(attempt: Sequence[Block]) -> Blocks:
@@ -274,12 +278,12 @@ def compare(
     threshold: float = THRESHOLD,
     advance: Advance = lambda: None,
 ) -> Comparison:
-    """Six blocks, and six more if those leave it undecided; then what was counted beside the time decides, if it can.
+    """Six blocks, and up to twice six more while it is undecided; then what was counted beside the time decides.
 
     `advance` is called after each block.
     """
     attempts: list[tuple[Block, ...]] = []
-    while len(attempts) < 2:
+    while len(attempts) < len(DIFFERING):
         attempts.append(tuple(take_blocks(base, head, count=BLOCKS, pairs=pairs, watch=watch, advance=advance)))
         found = Comparison(threshold=threshold, attempts=tuple(attempts))
         if found.outcome < Outcome.NOISY:

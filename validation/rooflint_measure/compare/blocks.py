@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import reduce
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,12 +24,16 @@ THRESHOLD = 0.02
 """θ: two versions differ from a ratio of 1 + θ on. [1]"""
 
 BLOCKS = 6
+"""Of one measurement."""
 
 QUORUM = 5
-"""Blocks that must agree. Then their median agrees, too."""
+"""Blocks of each measurement that must agree on no difference. Then their median agrees, too."""
+
+DIFFERING = (6, 10, 15)
+"""Blocks of one, two and three measurements together that must agree on a difference; there is no fourth."""
 
 RESTLESS = 5
-"""Of the two halves of each version in each of six blocks: as many that differ are too many."""
+"""Of the two halves of each version in the six blocks of each measurement: as many that differ are too many."""
 
 
 class Outcome(IntEnum):
@@ -135,28 +140,40 @@ def restless(found: Blocks, threshold: float = THRESHOLD) -> Integers:
     return np.asarray((np.abs(found.own_log_ratios) > edge).sum(axis=(0, -1)))
 
 
-def outcomes(found: Blocks, threshold: float = THRESHOLD, agreeing: int = QUORUM) -> Integers:
-    """An `Outcome` for each comparison, whose blocks are the last axis. Raises ValueError unless they are six.
+def outcomes(found: Blocks, threshold: float = THRESHOLD) -> Integers:
+    """An `Outcome` for each comparison, whose blocks are the last axis: those of one to three measurements.
 
-    So many must agree on a difference.
+    Raises ValueError for another number of blocks.
     """
-    if len(found) != BLOCKS:
-        raise ValueError(f"want {BLOCKS} blocks, found {len(found)}")
-    cast = votes(found, threshold)
+    count, rest = divmod(len(found), BLOCKS)
+    if rest or not 1 <= count <= len(DIFFERING):
+        raise ValueError(f"want {BLOCKS} blocks of each of up to {len(DIFFERING)} measurements, found {len(found)}")
+    cast, differing = votes(found, threshold), DIFFERING[count - 1]
     rules = [
-        (found.disturbed.sum(axis=-1) > BLOCKS - QUORUM, Outcome.DISTURBED),
-        ((cast == 0).sum(axis=-1) >= QUORUM, Outcome.SAME),
-        (restless(found, threshold) >= RESTLESS, Outcome.NOISY),
-        ((cast > 0).sum(axis=-1) >= agreeing, Outcome.SLOWER),
-        ((cast < 0).sum(axis=-1) >= agreeing, Outcome.FASTER),
+        (found.disturbed.sum(axis=-1) > count * (BLOCKS - QUORUM), Outcome.DISTURBED),
+        ((cast == 0).sum(axis=-1) >= count * QUORUM, Outcome.SAME),
+        (restless(found, threshold) >= count * RESTLESS, Outcome.NOISY),
+        ((cast > 0).sum(axis=-1) >= differing, Outcome.SLOWER),
+        ((cast < 0).sum(axis=-1) >= differing, Outcome.FASTER),
     ]
     conditions, values = zip(*rules, strict=True)
     return np.asarray(np.select(list(conditions), [int(value) for value in values], int(Outcome.SPLIT)))
 
 
-def settled(first: Integers, second: Integers) -> Integers:
-    """The outcome after one more measurement wherever the first was undecided."""
-    return np.where(first >= Outcome.NOISY, second, first)
+def settled(several: Sequence[Blocks], threshold: float = THRESHOLD) -> Integers:
+    """The outcome of as many measurements as it takes, one more together with those before wherever it is undecided."""
+    found = outcomes(several[0], threshold)
+    for count in range(2, len(several) + 1):
+        found = np.where(found >= Outcome.NOISY, outcomes(together(several[:count]), threshold), found)
+    return found
+
+
+def together(several: Sequence[Blocks]) -> Blocks:
+    """The blocks of several measurements, one behind the other."""
+    base_s, head_s, disturbed = (
+        np.concatenate([getattr(one, name) for one in several], axis=-1) for name in ("base_s", "head_s", "disturbed")
+    )
+    return Blocks(base_s, head_s, disturbed)
 
 
 def least(first: Blocks, second: Blocks) -> Blocks:
@@ -168,25 +185,31 @@ def least(first: Blocks, second: Blocks) -> Blocks:
     )
 
 
-def reason(found: Blocks, threshold: float = THRESHOLD, agreeing: int = QUORUM) -> str:
+def reason(found: Blocks, threshold: float = THRESHOLD) -> str:
     """Why one comparison came out as it did, in a sentence."""
-    outcome = Outcome(int(outcomes(found, threshold, agreeing)))
+    outcome = Outcome(int(outcomes(found, threshold)))
     cast = votes(found, threshold)
     if outcome is Outcome.DISTURBED:
         return f"disturbed: in {_of(found.disturbed)} blocks other processes took time, or the clock was throttled"
     if outcome is Outcome.NOISY:
         differing = int(restless(found, threshold))
-        return f"noise: a version differs from itself in {differing} of {2 * BLOCKS} halves, as much as from the other"
-    tally = {"slower": cast > 0, "faster": cast < 0, f"within {100 * threshold:g} %": cast == 0}
+        halves = f"{differing} of {2 * len(found)} halves"
+        return f"noise: a version differs from itself in {halves}, as much as from the other"
+    tally = {
+        Outcome.SLOWER: (cast > 0, "slower"),
+        Outcome.FASTER: (cast < 0, "faster"),
+        Outcome.SAME: (cast == 0, f"within {100 * threshold:g} %"),
+    }
     if outcome is Outcome.SPLIT:
-        return f"noise: the blocks disagree, {', '.join(f'{int(which.sum())} {word}' for word, which in tally.items())}"
-    (agreed,) = [(which, word) for word, which in tally.items() if which.sum() >= QUORUM]
+        counts = ", ".join(f"{int(which.sum())} {word}" for which, word in tally.values())
+        return f"noise: the blocks disagree, {counts}"
+    which, word = tally[outcome]
     beyond = "" if outcome is Outcome.SAME else f" by more than {100 * threshold:g} %"
-    return f"{_of(agreed[0])} blocks are {agreed[1]}{beyond}"
+    return f"{_of(which)} blocks are {word}{beyond}"
 
 
-def _of(which: Bools | Sequence[bool]) -> str:
-    return f"{int(np.sum(which))} of {BLOCKS}"
+def _of(which: Bools) -> str:
+    return f"{int(np.sum(which))} of {len(which)}"
 
 
 # ---- How reliable verdicts are: blocks of one version are resampled, six at a time, and one side is scaled
@@ -238,9 +261,9 @@ class Calibration(Frozen):
     spread: NonNegativeFloat
     """Standard deviation of the blocks' ratios. [1]"""
     false_positives: Rate
-    """Equal versions called slower or faster, a second measurement included."""
+    """Equal versions called slower or faster, a second and a third measurement included."""
     undecided: NonNegativeFloat
-    """Equal versions left undecided, after the second measurement. [1]"""
+    """Equal versions left undecided, after the third measurement. [1]"""
     detections: Rate
     """5 % slower, and called slower."""
     missed: NonNegativeFloat
@@ -260,18 +283,17 @@ def calibrate(
 ) -> Calibration:
     """Error rates, from blocks of one version compared with itself. Raises ValueError for fewer than six blocks.
 
-    `beside` are the same blocks by what decides, in this order, what the second measurement leaves undecided.
+    `beside` are the same blocks by what decides, in this order, what the third measurement leaves undecided.
     """
     if len(found) < BLOCKS:
         raise ValueError(f"want at least {BLOCKS} blocks of one version, found {len(found)}")
-    numbers = np.random.default_rng(seed).integers(0, len(found), (2, draws, BLOCKS))
+    numbers = np.random.default_rng(seed).integers(0, len(found), (len(DIFFERING), draws, BLOCKS))
 
     def share(slowdown: float, *wanted: Outcome, of: int = draws) -> float:
-        first, second = (outcomes(found[drawn].slowed(1 + slowdown), threshold) for drawn in numbers[:, :of])
-        last = settled(first, second)
+        last = settled([found[drawn].slowed(1 + slowdown) for drawn in numbers[:, :of]], threshold)
         for one in beside:
-            both = least(*(one[drawn] for drawn in numbers[:, :of]))
-            other = outcomes(both.slowed(1 + slowdown), threshold, BLOCKS)
+            every = reduce(least, (one[drawn] for drawn in numbers[:, :of]))
+            other = outcomes(every.slowed(1 + slowdown), threshold)
             last = np.where((last >= Outcome.NOISY) & (other < Outcome.NOISY), other, last)
         return float(np.isin(last, wanted).mean())
 
@@ -316,27 +338,36 @@ def _in_order(found: Blocks, threshold: float) -> InOrder:
 
 
 def _false_positive_bound(found: Blocks, threshold: float) -> float:
-    """Bounds of both errors, slower and faster, added up; doubled because there may be two measurements."""
+    """Bounds of both errors, slower and faster, added up."""
     cast = votes(found, threshold)
     bounds = (upper_bound(int((cast == vote).sum()), len(found), (1 + CONFIDENCE) / 2) for vote in (1, -1))
-    return min(2 * sum(agreeing(share) for share in bounds), 1.0)
+    return min(sum(agreeing(share) for share in bounds), 1.0)
 
 
 def _detection_bound(found: Blocks, threshold: float) -> float:
-    """Enough blocks agree and not too many halves differ, each at its bound; of the first measurement alone."""
+    """Enough blocks agree and not too many halves differ, each at its bound: in the first measurement, or in all three.
+
+    In all three, unless one or two of them say otherwise before.
+    """
     slower = found.slowed(1 + SLOWDOWN)
     silent = upper_bound(int((votes(slower, threshold) < 1).sum()), len(found), (1 + CONFIDENCE) / 2)
     differing = int((np.abs(found.own_log_ratios) > math.log1p(threshold)).sum())
     restless = upper_bound(differing, 2 * len(found), (1 + CONFIDENCE) / 2)
-    return max(agreeing(1 - silent) - at_least(RESTLESS, 2 * BLOCKS, restless), 0.0)
+
+    def after(count: int) -> float:
+        noisy = at_least(count * RESTLESS, count * 2 * BLOCKS, restless)
+        other = sum(at_least(before * QUORUM, before * BLOCKS, silent) for before in range(1, count))
+        return at_least(DIFFERING[count - 1], count * BLOCKS, 1 - silent) - noisy - other
+
+    return max(after(1), after(len(DIFFERING)), 0.0)
 
 
 def agreeing(share: float) -> float:
-    """Probability that enough of six blocks agree where each does with that probability. [1]
+    """Probability that enough blocks agree after one, two or three measurements, at most. [1]
 
-    6 p⁵ (1 - p) + p⁶
+    The share is that of a block. p⁶ + that of 10 of 12 + that of 15 of 18
     """
-    return at_least(QUORUM, BLOCKS, share)
+    return min(sum(at_least(wanted, count * BLOCKS, share) for count, wanted in enumerate(DIFFERING, 1)), 1.0)
 
 
 def at_least(wanted: int, of: int, share: float) -> float:
