@@ -84,7 +84,7 @@ def test_a_name_means_the_device_whose_words_it_has(name, device):
 @pytest.mark.parametrize(
     "name",
     [
-        *("A100X", "A1001", "RTX 4090 Laptop", "RTX 4090 (Laptop)", "RTX 4090 (mobile)", "V1000", "H10", "MI30", "m3"),
+        *("A100X", "A1001", "RTX 4090 Laptop", "RTX 4090 (Laptop)", "RTX 4090 (mobile)", "V1000", "H10", "MI30", "m5"),
         *("", "   ", "GPU", "NVIDIA", "SXM5", "80GB", "x8", "DGX", "Titan", "Orin", "Gaudi", "Xavier NX", "TPU v4 pod"),
         *("A100 MIG 3g.20gb", "AMD EPYC 9654 64-Core Processor", "M1 Max (24-core GPU)", "TPU v3-8", "Trainium 3"),
     ],
@@ -246,7 +246,7 @@ def test_the_rtx_pro_6000_is_known_without_its_pro(name):
 @pytest.mark.parametrize(
     ("name", "near"),
     [
-        ("m3", "apple/m1 or apple/m2?"),
+        ("m5", "apple/m1, apple/m2 or apple/m3?"),
         ("h1000", "nvidia/h100-"),
         ("nvidia/h100-sxm5-81gb", "nvidia/h100-sxm5-80gb, "),
         ("mi308x", "amd/mi300x"),
@@ -319,7 +319,7 @@ def test_globs_and_whole_words_list_devices():
     assert listed(REGISTRY, "a100 40gb") == ["nvidia/a100-pcie-40gb", "nvidia/a100-sxm4-40gb"]
     assert listed(REGISTRY, "l4") == ["nvidia/l4"]
     assert len(listed(REGISTRY, "jetson orin")) == 7
-    for pattern in ("*nothing*", "pcie h10", "m3"):
+    for pattern in ("*nothing*", "pcie h10", "m5"):
         with pytest.raises(UnknownDeviceError, match="no device matches"):
             listed(REGISTRY, pattern)
 
