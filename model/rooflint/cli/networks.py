@@ -344,7 +344,8 @@ def networks_command(
     names = api.networks(specs)
     found = [name for name in names if pattern.lower() in name.lower()]
     if not found:
-        beginnings = {name: (name, name[: len(pattern)], name[: len(pattern) + 1]) for name in names}
+        own = {name: name.rpartition("/")[2] for name in names}
+        beginnings = {name: (name, *(one[: len(pattern) + more] for more in (0, 1))) for name, one in own.items()}
         near = did_you_mean(nearest(pattern.lower(), beginnings, cutoff=0.8))
         raise RooflintError(
             f"no network matches '{pattern}'{near or ';'} a torchvision network, an .onnx or .pt2 file also works"

@@ -570,3 +570,44 @@ def test_what_is_expected_is_of_the_variant_that_the_cause_explains(audited):
     finding = only(audited("device,mem_bw_gbps\nA100,1669.7\n"))
     assert finding.explanations[0].error == "tebi for tera"
     assert finding.expected.value == pytest.approx(1555e9, rel=1e-3)
+
+
+# ---- devices under any header
+
+
+@pytest.mark.parametrize("header", ["Part", "SKU", "Accel", "", "Board used"])
+def test_the_column_of_devices_is_known_by_its_cells(audited, header):
+    table = f"{header},Arch,BF16 TFLOPS\nA100 SXM4 80GB,Ampere,312\nH100 PCIe,Hopper,989\n"
+    assert [(one.device, one.status) for one in audited(table)] == [("A100 SXM4 80GB", "right"), ("H100 PCIe", "wrong")]
+
+
+def test_a_header_that_names_devices_comes_first_and_holds_them(audited):
+    table = "GPU,Successor,BF16 TFLOPS\nA100,H100 SXM5,312\nT17,H100 SXM5,312\n"
+    assert {one.device for one in audited(table)} == {"A100", "T17"}
+    hosts = "Name,Node,BF16 TFLOPS\nlab,H100 SXM5,989\noffice,A100,312\n"
+    assert [(one.device, one.status) for one in audited(hosts)] == [("H100 SXM5", "right"), ("A100", "right")]
+
+
+def test_devices_that_others_are_compared_with_are_not_those_of_the_rows(audited):
+    with pytest.raises(InputError, match="no column names a device"):
+        audited("Chip code,Successor,BF16 TFLOPS\nX-17,H100 SXM5,312\n")
+
+
+@pytest.mark.parametrize(
+    ("header", "instead"),
+    [
+        ("Bandwidht", "'bandwidth' would be read; "),
+        ("ram_gb", "'vram_gb' would be read; "),
+        ("Measured TFLOPS", "'TFLOPS' would be read; "),
+        ("Rank number", ""),
+    ],
+)
+def test_an_unread_column_says_what_would_be_read_instead(audited, header, instead):
+    found = audited(f"GPU,BF16 TFLOPS,{header}\nH100 SXM5,989,3000\n")
+    note = f"unknown column '{header}'; {instead}give its meaning with --map, or map it to 'ignore'"
+    assert [one.note for one in found if not one.device] == ([] if header.startswith("Rank") else [note])
+
+
+@pytest.mark.parametrize("header", ["Price ($)", "$/h", "Released", "Qty"])
+def test_columns_about_no_figure_of_a_spec_are_not_listed(audited, header):
+    assert len(audited(f"GPU,BF16 TFLOPS,{header}\nH100 SXM5,989,2022\n")) == 1

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from pytest_rooflint.audit.cells import NumberError, commas, has_no_value, parts, printed
+from pytest_rooflint.audit.cells import NumberError, claims, commas, has_no_value, parts, printed
 from pytest_rooflint.audit.columns import guessed
 
 PEAK, COUNT, MEMORY = guessed("bf16 (TFLOPS)"), guessed("CUDA cores"), guessed("Memory (GB)")
@@ -213,3 +213,23 @@ def test_two_figures_of_a_cell_in_two_units_are_one_unless_they_differ():
 def test_a_bare_memory_of_thousands_is_in_megabytes_unless_it_is_of_many_devices(audited, device, text):
     (finding,) = audited(f"device,memory\n{device},{text}\n")
     assert finding.status == "right"
+
+
+@pytest.mark.parametrize(
+    ("text", "facts"),
+    [
+        ("8 GB, GDDR6, 256 bit", [("8 GB", "capacity"), ("256 bit", "bus")]),
+        ("48 GB GDDR6 (ECC), 384-bit", [("48 GB", "capacity"), ("384 bit", "bus")]),
+        ("80 GB HBM3 + 3350 GB/s; 700 W", [("80 GB", "capacity"), ("3350 GB/s", "bandwidth"), ("700 W", "tdp")]),
+        ("24 GB, PCIe 4.0 x16", [("24 GB", "capacity")]),
+        ("GDDR6, 8 GB", [("8 GB", "capacity")]),
+        ("16/32 GB", None),
+        ("16 GB, 32 GB", None),
+        ("24 GB, 2 of them", None),
+        ("384 bit, GDDR6", None),  # without the figure of the column
+        ("80 GB", None),
+    ],
+)
+def test_a_cell_may_hold_facts_that_their_units_tell_apart(text, facts):
+    found = [(one, column.role) for one, column in claims(text, MEMORY)]
+    assert found == (facts or [(text, "capacity")])

@@ -53,6 +53,25 @@ def test_every_figure_of_the_three_layouts_is_judged_alike(audited):
     }
 
 
+@pytest.mark.parametrize(
+    ("header", "text", "wanted"),
+    [
+        ("Shaders / TMUs / ROPs", "4864 / 152 / 80", {"Shaders": "4864", "TMUs": "152", "ROPs": "80"}),
+        ("Shaders:TMUs:ROPs", "4864:152:80", {"Shaders": "4864", "TMUs": "152", "ROPs": "80"}),
+        ("Shaders:TMUs:ROPs", "4864", None),
+        ("Shaders:TMUs:ROPs", "a:b:c", None),
+        ("VRAM / Bus", "80 GB / 5120", {"VRAM": "80 GB", "Bus": "5120"}),
+        ("FP16 / FP8 (TFLOPS)", "989 / 1979", {"FP16 (TFLOP/s)": "989", "FP8 (TFLOPS)": "1979"}),
+        ("FP16/BF16 (TFLOPS)", "989 / 1979", None),  # two names of one figure, which is dense and sparse
+        ("FP16 (dense/sparse)", "989/1979", None),
+        ("Memory GB/s", "3350", None),
+    ],
+)
+def test_a_header_of_several_names_is_as_many_columns(header, text, wanted, tmp_path):
+    ((row, _),) = cells([("gpu", header), ("H100", text)], tmp_path)
+    assert row == {"gpu": "H100", **(wanted or {header: text})}
+
+
 def test_a_line_that_is_longer_than_its_header_is_refused(tmp_path):
     with pytest.raises(InputError, match=r":2  want 2 columns, found 3"):
         cells([("gpu", "bf16"), ("A100", "1", "2")], tmp_path)

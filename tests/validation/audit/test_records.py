@@ -54,3 +54,18 @@ def test_the_name_of_a_file_is_the_device_of_its_only_record(tmp_path):
 def test_what_is_no_record_is_refused_with_its_line(text, message, tmp_path):
     with pytest.raises(InputError, match=rf"t\.yaml:1  {message}"):
         records(text, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("version: 1\ncards: [{part: H100 SXM, tdp: 700}]", [{"part": "H100 SXM", "tdp": "700"}]),
+        (
+            "[{part: H100, tdp: 700}, {part: A100, tdp: 400}]",
+            [{"part": "H100", "tdp": "700"}, {"part": "A100", "tdp": "400"}],
+        ),
+        ("h100: {successor: a100, tdp: 700}", [{"device": "h100", "successor": "a100", "tdp": "700"}]),
+    ],
+)
+def test_a_field_under_any_name_may_hold_the_device(text, wanted, tmp_path):
+    assert records(text, tmp_path) == wanted

@@ -71,6 +71,36 @@ def figures(source, tmp_path):
             "# columns: (name, mem_gb, bw_gbs)\nX = [('h100', 80, 3350)]\n",
             [("h100", "mem_gb", "80"), ("h100", "bw_gbs", "3350")],
         ),
+        (  # the heading of the columns within the dict, or behind the last bracket
+            "X = {\n    #  mem GB   HBM GB/s\n    'h100': (80, 3350),\n}\n",
+            [("h100", "mem GB", "80"), ("h100", "HBM GB/s", "3350")],
+        ),
+        (
+            "X = [\n    ('h100', 80, 3350),\n]  # (name, mem_gb, bw_gbs)\n",
+            [("h100", "mem_gb", "80"), ("h100", "bw_gbs", "3350")],
+        ),
+        (  # a comprehension over what is written out is worked out, on the lines of the figures
+            "PEAK = {k: v * 1e12 for k, v in {'a100': 312, 'h100': 989}.items()}",
+            [("a100", "PEAK", "3.12e+14"), ("h100", "PEAK", "9.89e+14")],
+        ),
+        ("BW = {name.lower(): gb * 1e9 for name, gb in [('H100', 3350)]}", [("H100", "BW", "3.35e+12")]),
+        ("PEAK = {k: v for k, v in TABLE.items()}", []),
+        ("PEAK = {k: 989e12 for k in ('h100',)}", []),
+        ("MEM_GB = {**{'h100': 80}, 'a100': 40}", [("h100", "MEM_GB", "80"), ("a100", "MEM_GB", "40")]),
+        ("MEM_GB = dict([('h100', 80)])", [("h100", "MEM_GB", "80")]),
+        ("MEM_GB = dict(zip(['h100', 'a100'], (80, 40)))", [("h100", "MEM_GB", "80"), ("a100", "MEM_GB", "40")]),
+        ("PEAKS.update({'h100': {'bf16': 989e12}})", [("h100", "PEAKS.bf16", "989e12")]),
+        ("PEAKS.setdefault('h100', {'bf16': 989e12})", [("h100", "PEAKS.bf16", "989e12")]),
+        ("PEAKS |= {'h100': 989e12}", [("h100", "PEAKS", "989e12")]),
+        ("X.update()", []),
+        (  # a value under any key may name the device, where no key around it does
+            "X = [dict(part='h100', tflops=989)]\nY = {'a100': {'after': 'h100', 'tflops': 312}}",
+            [("h100", "tflops", "989"), ("a100", "tflops", "312")],
+        ),
+        (  # links are no board
+            "H100_NVLINK_GB_S = 900",
+            [("H100", "NVLINK GB S", "900")],
+        ),
         (  # nothing says what is what, and 80 is no rate
             "PEAKS = {'h100': (989e12, 80)}",
             [("h100", "tuple without names", "(989e12, 80)")],
@@ -343,3 +373,36 @@ def test_an_import_that_gives_no_constant_leaves_a_figure_unread(text, tmp_path)
     (tmp_path / "units.py").write_text(text, encoding="utf-8")
     source = "from units import TERA\nX = {'h100': {'peak_flops': 989 * TERA}}"
     assert [one[3] for one in figures(source, tmp_path)] == ["989 × TERA"]
+
+
+def test_the_guard_of_a_case_names_the_device(tmp_path):
+    source = """
+def peak_flops(name):
+    match name:
+        case s if "h100" in s and "pcie" in s:
+            return 756e12
+        case s if s.startswith("a100"):
+            return 312e12
+        case _:
+            return 1e12
+"""
+    assert [one[:2] for one in figures(source, tmp_path)] == [(5, "h100 pcie"), (7, "a100")]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def h100_peak(t):\n    return 989e12 if t == 'bf16' else 1979e12",
+        "def h100_peak(t):\n    if t == 'bf16':\n        return 989e12\n    else:\n        return 1979e12",
+        "def h100_peak(t):\n if t == 'fp8': return 1979e12\n elif t == 'bf16': return 989e12\n else: return 67e12",
+    ],
+)
+def test_what_holds_for_other_precisions_is_of_a_column_of_its_own(source, tmp_path):
+    columns = [column for _, _, column, _ in figures(source, tmp_path)]
+    assert {*columns[:-1]} <= {"peak.bf16", "peak.fp8"}
+    assert columns[-1] == "peak.otherwise"
+
+
+def test_other_devices_are_no_other_precisions(tmp_path):
+    source = "def peak_flops(name):\n    return 989e12 if name == 'h100' else 312e12  # A100"
+    assert {column for _, _, column, _ in figures(source, tmp_path)} == {"peak_flops"}

@@ -12,10 +12,10 @@ from types import ModuleType
 from pytest_rooflint.audit.account import Finding
 from pytest_rooflint.audit.cells import (
     NumberError,
+    claims,
     commas,
     has_no_value,
     noted_bits,
-    parts,
     printed,
     unit_of_remark,
 )
@@ -26,6 +26,8 @@ from pytest_rooflint.audit.findings import (
     finding_of,
     groups,
     ignored,
+    is_of_several,
+    is_taken_from,
     less_the_drivers_share,
     nearest,
     share,
@@ -39,10 +41,12 @@ from pytest_rooflint.audit.rows import (
     Cell,
     Row,
     between_devices,
+    devices_in,
     in_unit,
     is_beside,
     merged_with,
     named_by,
+    naming,
     of_number,
     stated_by,
     with_tensor_rows,
@@ -55,7 +59,6 @@ from pytest_rooflint.audit.shared import (
     of_parts,
     of_something_else,
     of_whole_chips,
-    parts_of,
     table_wide,
     with_digits_of_columns,
 )
@@ -120,11 +123,13 @@ class Auditor:
         """
         rows = read(file, self._is_device)
         names = list(dict.fromkeys(name for row in rows for name in row))
+        named = naming(names, rows, self._is_device)
         known = columns(
-            names,
+            [*named, *names],
             {
                 **cores(names, rows, lambda name: self._meaning(name).devices, self.identifier),
                 **between_devices(names, rows),
+                **named,
                 **guessed(names, rows, self._is_device, self._is_network),
                 **self.mapping,
             },
@@ -147,7 +152,11 @@ class Auditor:
         is_source = file.suffix == PYTHON  # where each place of a wrong figure is to be mended
         once = {(one.key, one.cell.line if is_source else 0): one for one in reversed(figures)}
         others = [one for one in read_off if isinstance(one, Finding)]
-        left = [name for name in names if name not in known and name not in self.mapping]
+        left = [
+            name
+            for name in names
+            if name not in known and name not in self.mapping and not any(devices_in(name, rows, (), self._is_device))
+        ]
         judged = of_whole_chips(of_links(self._judged(list(once.values()), file)))
         judged = of_something_else(of_parts(table_wide(judged, self._has_sparse)))
         runs = self._of_training(rows, known, file)
@@ -260,9 +269,8 @@ class Auditor:
                     note = OF_OTHERS[column.role].format(next(one for one in column.beside if one in row))
                     yield unread(row[name], column, named.text, Asked(column.role), note, file)
                     continue
-                for text, sparse in parts(row[name].text, column):
-                    own = column if sparse is None or column.role != "peak" else replace(column, sparse=sparse)
-                    own = replace(own, vector=True) if is_beside(row, own) else own
+                for text, said in claims(row[name].text, column):
+                    own = replace(said, vector=True) if is_beside(row, said) else said
                     cell, unit = replace(row[name], text=text), unit_of_remark(row[name].remark, column.role)
                     unit = context.unit if name in of_unit else unit
                     yield self._figure(cell, own, context, unit, named.text, meaning, file)
@@ -340,7 +348,7 @@ class Auditor:
     def _of_node(self, group: Sequence[FigureOfTable], findings: list[Finding], best: Sequence[str]) -> list[Finding]:
         """The findings; where all wrong figures of a name may be totals of several devices, each is explained so."""
         wrong = [index for index, finding in enumerate(findings) if finding.is_wrong]
-        several = any(_is_of_several(findings[index].explanations) for index in wrong)
+        several = any(is_of_several(findings[index].explanations) for index in wrong)
         quantities = {group[index].asked.quantity for index in wrong}
         if not several or len(quantities) == 1 or quantities <= _IN_BITS:
             return findings
@@ -349,7 +357,7 @@ class Auditor:
                 index: self.identifier.explanations(group[index].number, replace(group[index].asked, times=times), best)
                 for index in wrong
             }
-            if all(map(_is_of_several, known.values())):
+            if all(map(is_of_several, known.values())):
                 return [
                     replace(finding, explanations=tuple(known[index])) if index in known else finding
                     for index, finding in enumerate(findings)
@@ -465,9 +473,7 @@ class Auditor:
             return replace(finding, status="not checked", note=f"{hardware.id}: {why}")
         if one.asked.quantity not in ("peak", "rate") or one.asked.precision in having:
             return replace(finding, status="not checked", note=f"the spec of {hardware.id} does not give this figure")
-        own = tuple(
-            explanation for explanation in explanations if _is_taken_from(explanation, str(one.asked.precision))
-        )
+        own = tuple(explanation for explanation in explanations if is_taken_from(explanation, str(one.asked.precision)))
         own = () if self._is_emulated(one, best) else own
         note = f"the spec of {hardware.id} has no {one.asked.precision} rate (has: {', '.join(having)})"
         return replace(finding, status="wrong" if own else "unsupported", explanations=own, note=note)
@@ -489,13 +495,3 @@ def _differs(group: Iterable[FigureOfTable], exact: Mapping[Asked, Set[float]], 
 def _of_one(asked: Asked) -> Asked:
     """What a number claims to be, however many devices it is of."""
     return replace(asked, times=1)
-
-
-def _is_of_several(explanations: Iterable[Explanation]) -> bool:
-    return any("several devices" in parts_of(explanation) for explanation in explanations)
-
-
-def _is_taken_from(explanation: Explanation, precision: str) -> bool:
-    """Whether the figure of another precision stands in the place of one that the device does not have."""
-    taken = explanation.figure.precision if explanation.figure and explanation.error == "another precision" else None
-    return taken is not None and taken != precision

@@ -7,6 +7,7 @@ peak and its sparse one. `56 / 60` and `16/32 GB` are two numbers, either of whi
 import math
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 
 from pytest_rooflint.audit.columns import Column, Commas
 from pytest_rooflint.audit.spelling import unit_spelt
@@ -48,6 +49,10 @@ _NO_VALUE = frozenset(
 )
 TWICE = (1.9, 2.1)
 """Range of sparse over dense in a cell with both."""
+_FACT = re.compile(rf"(?:up to )?({_NUMBER})[\s-]*([A-Za-z]+(?:/s)?)(?:\s+(?:of\s+)?[A-Za-z]\w*)*", re.IGNORECASE)
+_STANDARD = re.compile(r"\b(?:PCIe?|PCI Express|NVLink|xGMI|Gen)[ -]?\d(?:\.\d)?(?:\s*[x*]\s*\d+)?", re.IGNORECASE)
+_LISTED = ("capacity", "bandwidth", "bus", "tdp")
+"""Quantities of the facts of one cell, which their units tell apart."""
 _BASES = frozenset({"peak", "bandwidth", "capacity"})
 _WHOLE = frozenset({"capacity", "tdp", "count", "bus"})
 """Quantities whose figures seldom have decimals."""
@@ -107,6 +112,43 @@ def parts(text: str, column: Column) -> list[tuple[str, bool | None]]:
         if not math.isclose(first, second, rel_tol=COARSE):  # 9 TFLOPS (11,758 GFLOPS) are two claims
             return [(f"{twice[place]} {twice[place + 1]}", None) for place in (1, 3)]
     return [(text, _plain(text, column)[1])]
+
+
+def claims(text: str, column: Column) -> list[tuple[str, Column]]:
+    """The numbers of a cell, each with its column, which a peak completes by whether it is sparse."""
+    return [
+        (part, own if sparse is None or own.role != "peak" else replace(own, sparse=sparse))
+        for fact, own in _facts(text, column)
+        for part, sparse in parts(fact, own)
+    ]
+
+
+def _facts(text: str, column: Column) -> list[tuple[str, Column]]:
+    """The facts of a cell, each with its column: `8 GB, GDDR6, 256 bit` is a memory and the width of its bus.
+
+    Only those with a unit count, one of each quantity, and the one of the column must be among them; otherwise the
+    cell is left as it is.
+    """
+    found: dict[str, str] = {}
+    for piece in re.split(r"\s*[,;|+]\s*|\s+/\s+|\s*[()]\s*", _joined(text, column)):
+        fact = _FACT.fullmatch(piece)
+        role = next((one for one in _LISTED if fact and is_unit_of(fact[2], one)), "")
+        role = "bus" if fact and fact[2].lower() in ("bit", "bits") else role
+        if role in found or not (role or _is_description(piece)):
+            return [(text, column)]
+        if fact and role:
+            found[role] = f"{fact[1]} {fact[2]}"
+    if len(found) < 2 and _CELL.fullmatch(_plain(text, column)[0]):
+        return [(text, column)]
+    if column.role not in found:
+        return [(text, column)]
+    other = {role: column if role == column.role else Column(column.name, role) for role in found}
+    return [(found[role], own) for role, own in other.items()]
+
+
+def _is_description(piece: str) -> bool:
+    """Whether a piece of a cell says something without a figure: `GDDR6`, `ECC`, `PCIe 4.0 x16`."""
+    return not re.search(r"(?<![A-Za-z0-9.])\d", _STANDARD.sub("", piece))
 
 
 def _joined(text: str, column: Column) -> str:

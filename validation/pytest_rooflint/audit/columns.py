@@ -21,6 +21,8 @@ from rooflint.diagnosis.figures import QUANTITIES, RATE, TRAINING
 ROLES = ("device", "number", "precision", "sparsity", "unit", "ignore", *QUANTITIES, *TRAINING)
 
 _DEVICE = {"device", "gpu", "name", "chip", "model", "accelerator", "hardware", "sku", "product", "card", "processor"}
+OTHERWISE = "otherwise"
+"""Name of what code has for all precisions but those that it asks for."""
 _SPELT_OUT = frozenset({"id", "display", "full", "short", "marketing", "official", "type", "kind"})
 """Words beside that of a device in the name of a column: `display_name`, `gpu id`."""
 _SEVERAL = frozenset({"gpus", "tpus", "npus", "accelerators", "devices", "cards", "chips"})
@@ -125,14 +127,12 @@ _LEFT = frozenset(
 """Words of a part of the memory, or of what a program wants of it."""
 _WHOLE = frozenset({"gpu", "device", "chip", "accelerator", "card", "board"})
 """Words of what a spec is about: a figure per GPU is one of the GPU."""
-_INSTANCES = frozenset({"instance", "vcpu", "vcpus", "cpus", "vm", "flavor", "flavour"})
+INSTANCES = frozenset({"instance", "vcpu", "vcpus", "cpus", "vm", "flavor", "flavour"})
 """Words of what a cloud rents: the memory beside them is that of the machine."""
 _PER_PART = re.compile(r"/\s*(sms?|gpcs?|tpcs?|cus?|cores?|nodes?|servers?|racks?)\b", re.IGNORECASE)
 _SIZE = re.compile(r"(?<![A-Za-z0-9.])\d+[ _-]?[GT]i?B(?![A-Za-z0-9/])", re.IGNORECASE)
 """A size that tells devices apart, and is no unit of the column: `H100 96GB`."""
 _REPEATED = re.compile(r" \(column \d+\)$")
-_MARKET = frozenset({"price", "cost", "usd", "year", "date", "release", "launch"})
-_ORIGIN = frozenset({"url", "source", "commit", "line", "id", "rank", "note"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,13 +164,16 @@ _RULES = (
     ),
     _Rule(
         "capacity",
-        frozenset({"vram", "memory", "capacity", "hbm", "dram"}),
+        frozenset({"vram", "memory", "mem", "capacity", "hbm", "dram"}),
         _CAPACITIES,
         _CACHES | _HOST | _LEFT | _LINKS | _SPEEDS | {"clock", "type", "compute", "bw", "bandwidth"},
     ),
     _Rule("peak", frozenset({"peak", "peaks", "flops", "compute"}), _RATES, _PER | _HOST | _DIMENSIONS | _CAPABILITY),
 )
 
+
+SAID = frozenset(word for rule in _RULES for word in rule.words if len(word) > 2) - {"dram"}
+"""Words of names that say what a figure is."""
 
 Commas = Literal["thousands", "decimal", "unclear"]
 
@@ -220,7 +223,7 @@ def columns(names: Iterable[str], mapping: Mapping[str, str], counted: Set[str] 
             raise ColumnError(f"--map {name}: the table has no such column (has: {', '.join(known)})")
     found = {name: mapped(name, roles[name], counted) if name in roles else guessed(name) for name in known}
     found |= {column.name: column for column in _beside(found.values())}
-    machines = tuple(name for name in known if _INSTANCES & set(words_of(name)))
+    machines = tuple(name for name in known if INSTANCES & set(words_of(name)))
     for name, column in found.items():
         if machines and column and column.role == "capacity" and name not in roles and not _is_of_device(name):
             found[name] = replace(column, beside=machines)
@@ -346,7 +349,9 @@ def is_total(name: str) -> bool:
 
 
 def _of_values(words: list[str]) -> list[str]:
-    """The words that say what the values are: `memory gb` of `gpu type to memory gb`, `watts` of `watts per gpu`."""
+    """The words that say what the values are: `memory gb` of `gpu type to memory gb`, `peak` of `peak by sm`."""
+    if "by" in words[1:-1]:
+        words = words[: words.index("by", 1)]
     if "to" in words[1:-1]:
         words = words[words.index("to", 1) + 1 :]
     ends = [place for place in range(len(words) - 1) if words[place] == "per" and words[place + 1] in _WHOLE]
@@ -367,6 +372,8 @@ def is_device_word(name: str) -> bool:
 def is_mere_precision(name: str) -> bool:
     """Whether a name says a precision, lanes or sparsity and not what the figure is: `bf16`, `amp_bf16`, `dense`."""
     words = set(words_of(name))
+    if words == {OTHERWISE}:
+        return True
     said = {word for word in words if word in PRECISION_WORDS} | words & (
         _VECTOR | _MATRIX | {"cuda", "sparse", "dense"}
     )
@@ -434,11 +441,6 @@ def _subject(role: str, title: str) -> str | None:
         said = {"base": "base", "boost": "boost", "max": "boost", "turbo": "boost"}
         return next((clock for word, clock in said.items() if word in title.split()), None)
     return None
-
-
-def is_about_nothing(name: str) -> bool:
-    """Whether a column is about something that specs do not have, such as a price or a date."""
-    return bool((_MARKET | _ORIGIN | _INSTANCES) & set(words_of(name)))
 
 
 def said_precision(text: str) -> tuple[str | None, bool | None, bool | None]:

@@ -9,11 +9,14 @@ from pathlib import Path
 
 from pytest_rooflint.audit.account import Finding
 from pytest_rooflint.audit.cells import BASE, LONGEST
-from pytest_rooflint.audit.columns import Column, is_about_nothing
+from pytest_rooflint.audit.columns import INSTANCES, SAID, Column, guessed
 from pytest_rooflint.audit.rows import NAME, UNNAMED, Cell, Row
+from pytest_rooflint.audit.spelling import words_of
 from pytest_rooflint.audit.tables import PYTHON
+from rooflint.base.suggestions import nearest as nearest_words
 from rooflint.diagnosis.causes import Span, ratio_text
-from rooflint.diagnosis.figures import COARSE, FLOOR, Figure, Printed, show
+from rooflint.diagnosis.explanations import Explanation
+from rooflint.diagnosis.figures import COARSE, FLOOR, QUANTITIES, Figure, Printed, show
 from rooflint.diagnosis.labels import Asked
 from rooflint.hardware.names import Meaning
 
@@ -24,6 +27,12 @@ CLOSE = 0.01
 _RATES = frozenset({"peak", "bandwidth"})
 ECC = 1 / 16
 """Share of a GDDR6 memory that error correction takes; a driver's MiB are those without it."""
+
+
+_MARKET = frozenset({"price", "cost", "hourly", "qty", "released", "usd", "year", "date", "release", "launch"})
+_ORIGIN = frozenset({"url", "source", "commit", "line", "id", "rank", "note"})
+_MOST_EDITED = 0.75
+"""Likeness of a word to one of the names of figures from which on it is taken for that, mistyped. [1]"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +128,25 @@ def ignored(names: Sequence[str], rows: Sequence[Row], file: Path) -> Iterator[F
         if file.suffix == PYTHON:  # code has numbers of every kind; only those in op/s and B/s look like figures
             numbers = [cell for cell in cells if _is_rate(cell.text)]
             numbers = cells if numbers else []  # beside a rate they are figures of the device, too
-        if 2 * len(numbers) > len(cells) and not is_about_nothing(name):
-            note = f"unknown column '{name}'; give its meaning with --map, or map it to 'ignore'"
+        if 2 * len(numbers) > len(cells) and not _is_about_nothing(name):
+            instead = f"'{near}' would be read; " if (near := _near(name)) else ""
+            note = f"unknown column '{name}'; {instead}give its meaning with --map, or map it to 'ignore'"
             yield Finding(file, cells[0].line, name, "", "column", name, "not checked", note=note)
+
+
+def _is_about_nothing(name: str) -> bool:
+    """Whether a column is about something that specs do not have, such as a price or a date."""
+    return "$" in name or bool((_MARKET | _ORIGIN | INSTANCES) & set(words_of(name)))
+
+
+def _near(name: str) -> str:
+    """A name that would be read: with a word spelt as usual, or without one; empty where there is none."""
+    words = [] if "." in name else re.findall("[A-Za-z]{3,}", name)
+    spelt = [(word, other) for word in words for other in nearest_words(word.lower(), SAID, 1, _MOST_EDITED)]
+    changed = [re.sub(rf"{word}", other, name, count=1) for word, other in spelt if word.lower() != other]
+    shorter = [re.sub(rf"(?<![A-Za-z]){word}(?![A-Za-z])[ _-]*", "", name, count=1).strip(" _-") for word in words]
+    read = (one for one in [*changed, *shorter] if one != name and (known := guessed(one)) and known.role in QUANTITIES)
+    return next(read, "")
 
 
 def _is_rate(text: str) -> bool:
@@ -177,3 +202,19 @@ def nearest(figures: Sequence[Figure], value: float) -> Figure:
     """The figure that the number nearly equals, preferably derived; else the first, which is the usual meaning."""
     near = [one for one in figures if abs(value / one.value - 1) <= COARSE]
     return min(near or figures[:1], key=lambda one: (one.printed is not None, abs(value / one.value - 1)))
+
+
+def is_of_several(explanations: Iterable[Explanation]) -> bool:
+    """Whether a figure may be that of several devices."""
+    return any("several devices" in parts_of(explanation) for explanation in explanations)
+
+
+def is_taken_from(explanation: Explanation, precision: str) -> bool:
+    """Whether the figure of another precision stands in the place of one that the device does not have."""
+    taken = explanation.figure.precision if explanation.figure and explanation.error == "another precision" else None
+    return taken is not None and taken != precision
+
+
+def parts_of(explanation: Explanation) -> set[str]:
+    """The errors that an explanation names together."""
+    return set(explanation.error.split(" + "))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 
+from pytest_rooflint.audit.cells import has_no_value
 from pytest_rooflint.audit.columns import guessed
 from pytest_rooflint.audit.rows import NAME, Cell, IsDevice, Row
 from rooflint.base.errors import refuse
@@ -19,15 +20,19 @@ _METRICS = frozenset({"metric", "quantity", "property", "attribute", "parameter"
 _VALUES = frozenset({"value", "figure", "number"})
 
 
+_SIXTEEN_BITS = {("peak", precision, None) for precision in ("fp16", "bf16")}
+#: Number of a line in its file, and its texts.
+Line = tuple[int, tuple[str, ...]]
+
+
 @dataclass(frozen=True)
 class Grid:
     """Texts by line; the first line is the header."""
 
-    lines: tuple[tuple[int, tuple[str, ...]], ...]
-    """Number of each line in its file, and its texts."""
+    lines: tuple[Line, ...]
 
     @property
-    def header(self) -> tuple[int, tuple[str, ...]]:
+    def header(self) -> Line:
         """The first line."""
         return self.lines[0]
 
@@ -46,6 +51,7 @@ def rows(grid: Grid, file: Path, is_device: IsDevice) -> Iterator[Row]:
     header = first
     if below and _is_merged(first, below[0][1]):
         header, below = _under(first, below[0][1]), below[1:]
+    header, below = _split(header, below)
     names = _told_apart(header)
     metric, value = _long(names)
     for number, line in below:
@@ -73,6 +79,55 @@ def _under(first: Sequence[str], second: Sequence[str]) -> tuple[str, ...]:
         above = name or above
         names.append(f"{above} {below}".strip() if below and below != above else name or above)
     return tuple(names)
+
+
+_SLASH = re.compile(r"\s*[/:|]\s*")
+"""What separates names in a header and figures in its cells: `Shaders / TMUs / ROPs`, `4864:152:80`."""
+MANY = 3
+"""Names in a header from which on they are split; two may also be two names of one figure."""
+
+
+def _split(header: Sequence[str], below: Sequence[Line]) -> tuple[tuple[str, ...], tuple[Line, ...]]:
+    """Header and lines, with a column for each name of a header whose cells hold as many figures."""
+    split = {place: names for place, name in enumerate(header) if (names := _named_in(name, place, below))}
+    if not split:
+        return tuple(header), tuple(below)
+    wide = [one for place, name in enumerate(header) for one in split.get(place, (name,))]
+    lines = []
+    for number, texts in below:
+        cells = [_apart(text, len(split[place])) if place in split else (text,) for place, text in enumerate(texts)]
+        lines.append((number, tuple(one for cell in cells for one in cell)))
+    return tuple(wide), tuple(lines)
+
+
+def _named_in(name: str, place: int, below: Sequence[Line]) -> tuple[str, ...]:
+    """The names in a header, each with the unit of the last one; none where its cells do not hold as many figures."""
+    names = _SLASH.split(name)
+    texts = [texts[place] for _, texts in below if texts[place:][:1] > ("",)]
+    if len(names) < 2 or not texts or not all(re.search("[A-Za-z]", one) and _is_closed(one) for one in names):
+        return ()
+    if not all(_apart(text, len(names))[-1] for text in texts):
+        return ()
+    known = [guessed(one) for one in names]
+    meant = [(one.role, one.precision, one.subject) if one else None for one in known]
+    if len(names) < MANY and (None in meant or len({*meant}) < len(names) or set(meant) <= _SIXTEEN_BITS):
+        return ()
+    last = known[-1]
+    return tuple(
+        f"{one} ({last.unit})" if last and last.unit and own and own.role == last.role and not own.unit else one
+        for one, own in zip(names, known, strict=True)
+    )
+
+
+def _is_closed(name: str) -> bool:
+    return name.count("(") == name.count(")")
+
+
+def _apart(text: str, number: int) -> tuple[str, ...]:
+    """The figures of a cell; empty texts where there are not as many."""
+    found = _SLASH.split(text)
+    are_figures = len(found) == number and all(re.match(r"[~≈]?\d", one) or has_no_value(one) for one in found)
+    return tuple(found) if are_figures else ("",) * number
 
 
 def _told_apart(names: Sequence[str]) -> tuple[str, ...]:

@@ -42,7 +42,7 @@ class _Reader:
                 if not isinstance(one, dict | list):
                     raise refuse(self.document.file, self.document.line(here), "want a record with named values")
                 yield from self.rows(one, here) if self._holds(one) else self._record(None, one, here)
-        elif self._is_named(node):
+        elif self._is_named(node) or (self._mentions(node) and not any(self.is_device(str(key)) for key in node)):
             yield from self._record(None, node, path)
         elif any(self.is_device(str(key)) for key in node) or not self._holds(node):
             yield from self._by_key(node, path)
@@ -111,6 +111,11 @@ class _Reader:
         named = [child for key, child in node.items() if is_device_word(str(key)) and isinstance(child, str)]
         return any(map(self.is_device, named)) or (bool(named) and not any(map(self._holds, node.values())))
 
+    def _mentions(self, node: Mapping[Any, Any]) -> bool:
+        """Whether a field under any other key names a device beside fields that say what they are."""
+        texts = [child for key, child in node.items() if isinstance(child, str) and guessed(str(key)) is None]
+        return any(map(self.is_device, texts)) and any(guessed(str(key)) for key in node)
+
     def _holds(self, node: Any) -> bool:
         """Whether there are records of devices in a node, at any depth."""
         if isinstance(node, list):
@@ -119,6 +124,7 @@ class _Reader:
             return False
         return (
             any(is_device_word(str(key)) and isinstance(child, str) for key, child in node.items())
+            or self._mentions(node)
             or any(self.is_device(str(key)) for key in node)
             or any(map(self._holds, node.values()))
         )

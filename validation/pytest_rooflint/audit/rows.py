@@ -1,13 +1,15 @@
 """Rows of a table: texts by column, each with its line, and what a row states for all of its figures."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pytest_rooflint.audit.cells import has_no_value, is_unit_of, quantity_of
 from pytest_rooflint.audit.columns import (
     Column,
     bandwidth_unit,
+    guessed,
+    is_device_word,
     is_of_links,
     is_one_precision,
     said_precision,
@@ -23,6 +25,11 @@ NAME = "device"
 
 UNNAMED = "tuple without names"
 """Name of the column of tuples that are not read, because nothing says what their numbers are."""
+_ANOTHER = frozenset(
+    {"successor", "predecessor", "replaces", "replacement", "previous", "next", "vs", "versus", "than", "like"}
+    | {"similar", "equivalent", "alternative", "baseline", "reference", "relative", "compared", "comparable"}
+)
+"""Words of columns of devices beside those that the rows are of."""
 DIGITS_OF_NUMBER = 4
 """Digits of the largest number of devices that a row may have."""
 
@@ -52,6 +59,36 @@ def between_devices(names: Iterable[str], rows: Iterable[Row]) -> dict[str, str]
         if 2 * sum("bandwidth" in (quantity_of(text), quantity_of(f"{text} {unit}")) for text in texts) > len(texts):
             roles[name] = f"link {unit}" if unit else "link"
     return roles
+
+
+def naming(names: Iterable[str], rows: Sequence[Row], is_device: IsDevice) -> dict[str, str]:
+    """Roles of columns that hold names of devices under another header, `Part` or none, where no other column does."""
+    found: dict[str, str] = {}
+    headed = [name for name in names if is_device_word(name)]
+    others = [name for name in names if name not in headed and guessed(name) is None and not _says_another(name)]
+    while others:
+        open_rows = [row for row in rows if not any(name in row for name in found)]
+        counted = {name: devices_in(name, open_rows, headed, is_device) for name in others}
+        best = max(others, key=lambda name: counted[name])
+        if counted[best] == (0, 0):
+            break
+        found[best] = "device"
+        others.remove(best)
+    return found
+
+
+def devices_in(name: str, rows: Sequence[Row], headed: Sequence[str], is_device: IsDevice) -> tuple[int, int]:
+    """Devices that a column names, and the letters of their names; none where fewer than half of its texts are any."""
+    held = [row for row in rows if name in row]
+    devices = [text for row in held if is_device(text := row[name].text) and not text.isdigit()]
+    if 2 * len(devices) < len(held) or any(is_device(row[one].text) for row in held for one in headed if one in row):
+        return 0, 0
+    return len(devices), sum(map(len, devices))
+
+
+def _says_another(name: str) -> bool:
+    """Whether a header says that its devices are not those of the rows: `Successor`, `Compared to`."""
+    return bool(_ANOTHER & set(words_of(name)))
 
 
 def named_by(row: Row, known: Mapping[str, Column]) -> Cell | None:

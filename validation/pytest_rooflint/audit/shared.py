@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from pytest_rooflint.audit.account import Finding
 from pytest_rooflint.audit.columns import is_of_links, is_total, says_which_links
-from pytest_rooflint.audit.findings import FigureOfTable
+from pytest_rooflint.audit.findings import FigureOfTable, parts_of
 from pytest_rooflint.audit.spelling import words_of
 from rooflint.diagnosis.explanations import Explanation
 from rooflint.diagnosis.figures import COARSEST, FLOOR, Figure, Printed
@@ -133,11 +133,6 @@ def _ranked(finding: Finding, first: set[str]) -> Finding:
     """The finding with the explanations first that name one of some errors."""
     ranked = sorted(finding.explanations, key=lambda explanation: not first & parts_of(explanation))
     return replace(finding, explanations=tuple(ranked))
-
-
-def parts_of(explanation: Explanation) -> set[str]:
-    """The errors that an explanation names together."""
-    return set(explanation.error.split(" + "))
 
 
 def _errors(finding: Finding) -> set[str]:

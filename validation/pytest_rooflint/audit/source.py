@@ -16,24 +16,30 @@ from pathlib import Path
 from textwrap import shorten
 
 from pytest_rooflint.audit.arithmetic import Arithmetic, arithmetic_of
-from pytest_rooflint.audit.columns import guessed, is_about_links, is_device_word, is_mere_precision
+from pytest_rooflint.audit.columns import OTHERWISE, guessed, is_about_links, is_device_word, is_mere_precision
 from pytest_rooflint.audit.rows import NAME, UNNAMED, Cell, IsDevice, Row
 from pytest_rooflint.audit.syntax import (
+    OTHERS,
+    SHORTEST_NAME,
+    added,
+    entries_of,
     fields_of,
     inner_assignments,
     is_of_row,
+    is_result,
     leading_text,
+    may_be_a_product,
     name_called,
+    named_places,
     plain_text,
     target_of,
     texts_of,
     unpacked,
     variable_of,
+    words_in,
 )
 from rooflint.base.errors import refuse
 from rooflint.diagnosis.figures import QUANTITIES
-from rooflint.hardware.device import KINDS
-from rooflint.hardware.vocabulary import MODIFIERS, tells, words
 
 LONGEST_NAME = 6
 """Words of a name within an identifier or a comment."""
@@ -43,20 +49,17 @@ MOST_READINGS = 256
 """Combinations of devices for which a block below nested conditions is read; with more, its figures are not read."""
 MOST_APART = 100
 """Factor between numbers of a tuple from which on they are of several quantities."""
-SHORTEST_NAME = 3
-"""Characters of a name that is a device by itself within what is about another; `t4` and `m1` are variables too."""
-_WORD = re.compile(r"[A-Za-z0-9.]+")
 _NUMBER = re.compile(r"\W{0,2}\d")
-_LIST = re.compile(r"[(\[]([^()\[\]]+,[^()\[\]]+)[)\]]")
 _URL = re.compile(r"https?://\S+")
 _FOR_TOOLS = re.compile(r"#\s*(noqa|type:|pragma|pylint|fmt:|isort)", re.IGNORECASE)
 _COMPARED = frozenset({"than", "vs", "versus", "relative", "issue", "like"})
 """Words of comments that name a device beside the one that the figure is of."""
 _VARIANTS = frozenset({"laptop", "mobile", "maxq", "max", "super", "ti", "lite", "pro", "ultra", "mini"})
 """Words beside the name of a device that make it another product."""
+_LINKS = frozenset({"nvlink", "xgmi", "ici"})
+"""Words behind the name of a device that say what the figure is of."""
 _RATES = frozenset({"peak", "bandwidth"})
 """Quantities of which a figure that depends on a variable is listed."""
-_OTHERS = frozenset({"default", "unknown", "other", "others", "none", "fallback", "any", "*", ""})
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +144,10 @@ class _Reader:
                     self.assigned(target, value, place)
             case ast.AnnAssign(target=target, value=ast.expr() as value):
                 self.assigned(target, value, place)
+            case ast.AugAssign(target=target, op=ast.BitOr(), value=value):
+                self.assigned(target, value, place)
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=target, attr="update" | "setdefault"), args=args)):
+                self.assigned(*added(target, args), place)
             case ast.Return(value=ast.expr() as value) | ast.Expr(value=value):
                 self.value(value, place)
             case ast.FunctionDef() | ast.AsyncFunctionDef():
@@ -157,10 +164,13 @@ class _Reader:
                 place = replace(place, is_conditional=True)
                 for one in self.readings(test, place):
                     self.statements(body, one)
-                self.statements(orelse, place)
+                is_last = not (len(orelse) == 1 and isinstance(orelse[0], ast.If))
+                self.statements(orelse, self._otherwise(test, place) if is_last else place)
             case ast.Match(subject=subject, cases=cases):
                 for case in cases:
-                    found = self._alternatives(texts_of(case.pattern), case.pattern.lineno, place, subject)
+                    outer = self._alternatives(texts_of(case.pattern), case.pattern.lineno, place, subject)
+                    guard = case.guard or ast.Constant(value=True)
+                    found = (inner for one in outer for inner in self.conditions(guard, one))
                     for one in self._few(found, place):
                         self.statements(case.body, one)
             case _:
@@ -175,7 +185,7 @@ class _Reader:
             case ast.Tuple(elts=names) | ast.List(elts=names):
                 for name, one in unpacked(names, value.elts if isinstance(value, ast.Tuple | ast.List) else []):
                     self.assigned(name, one, place)
-            case ast.Name(id=name) if len(name) < SHORTEST_NAME and _is_result(value):
+            case ast.Name(id=name) if len(name) < SHORTEST_NAME and is_result(value):
                 self.value(value, place.named(name))
             case ast.Name(id=name) | ast.Attribute(attr=name):
                 self.value(value, self.identified(name, target.lineno, place))
@@ -224,8 +234,10 @@ class _Reader:
             case ast.Constant(value=str(text)):
                 if place.device and len(text) <= LONGEST_TEXT and (_NUMBER.match(text) or is_of_row(place.column)):
                     self.figure(text, node.lineno, place)
-            case ast.Dict(keys=keys, values=values):
-                items = [(key, value) for key, value in zip(keys, values, strict=True) if key is not None]
+            case ast.Dict() | ast.DictComp() | ast.Call(func=ast.Name(id="dict"), args=[_], keywords=[]):
+                items = entries_of(node)
+                headed = [self._heading(key.lineno) for key, _ in items[:1] if key.lineno > node.lineno]
+                place = replace(place, remark=headed[0]) if headed and named_places(headed[0]) else place
                 self.record([(" ".join(texts_of(key)), value) for key, value in items], place)
             case (
                 ast.Call(func=ast.Name(id="int" | "float" | "round"), args=[inner, *_], keywords=[])
@@ -245,7 +257,7 @@ class _Reader:
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 for one in self.readings(test, place):
                     self.value(body, one)
-                self.value(orelse, place)
+                self.value(orelse, place if isinstance(orelse, ast.IfExp) else self._otherwise(test, place))
             case ast.BinOp() if place.device and (column := guessed(place.column)) and column.role in _RATES:
                 text = self.arithmetic.segment(node).replace("**", "^").replace("*", "×")
                 self.figure(text, node.lineno, place)
@@ -256,7 +268,7 @@ class _Reader:
         named = [(word.arg, word.value) for word in node.keywords if word.arg]
         names = self.fields.get(name, [])
         held = [(names[position] if position < len(names) else "", one) for position, one in enumerate(node.args)]
-        if not name.lstrip("_")[:1].isupper() and not self._naming(held):
+        if not name.lstrip("_")[:1].isupper() and not self._naming(held, place):
             held = []  # what a function makes of its arguments only a run could tell
         for _, value in named if name == "field" else ():
             self.value(value, place)
@@ -265,7 +277,7 @@ class _Reader:
 
     def record(self, items: list[tuple[str, ast.expr]], place: _Place) -> None:
         """Read the entries of a dict, a call or a tuple; a text in it may name the device of the others."""
-        name = self._naming(items)
+        name = self._naming(items, place)
         place = self._of_record(items, place)
         items = self._with_names(items, place)
         leading = [leading_text(value) for key, value in items if not key]
@@ -275,9 +287,9 @@ class _Reader:
                 continue
             below = self.labelled(key, value.lineno, place)
             text = key or leading_text(value)
-            if text and text.lower() in _OTHERS:
+            if text and text.lower() in OTHERS:
                 below = replace(below, is_conditional=True)
-            if is_table and below.device == place.device and text.lower() not in _OTHERS and not guessed(text):
+            if is_table and below.device == place.device and text.lower() not in OTHERS and not guessed(text):
                 below = self._of_device(text, value.lineno, place)  # stands among devices and is none that we know
             self.value(value, below)
 
@@ -285,10 +297,9 @@ class _Reader:
         """The entries of a tuple with the names that a comment lists for them: `# (cores, bandwidth_gbps, tdp)`."""
         if not place.device or len(items) < 2 or any(key for key, _ in items):  # a list of names
             return items
-        for listed in _LIST.findall(place.remark):
-            names = [one.strip() for one in listed.split(",")]
+        for names in named_places(place.remark):
             held = items[len(items) - len(names) :]
-            if len(names) in (len(items), len(items) - bool(plain_text(items[0][1]))) and any(map(guessed, names)):
+            if len(names) in (len(items), len(items) - bool(plain_text(items[0][1]))):
                 return [*items[: len(items) - len(names)], *zip(names, (value for _, value in held), strict=True)]
         numbers = [number.value for _, value in items if (number := self.arithmetic.number(value))]
         known = guessed(place.column)
@@ -303,14 +314,19 @@ class _Reader:
 
     def _of_record(self, items: Sequence[tuple[str, ast.expr]], place: _Place) -> _Place:
         """The place of a record, with the device that one of its texts names."""
-        if name := self._naming(items):
+        if name := self._naming(items, place):
             return self._of_device(plain_text(name), name.lineno, place)
         return replace(place, record=next(self.records)) if place.device else place
 
-    def _naming(self, items: Iterable[tuple[str, ast.expr]]) -> ast.expr | None:
-        """The value that names the device of a record: a text, or several that do it together (`["h100", "nvl"]`)."""
-        named = (value for key, value in items if not key or is_device_word(key))
-        return next((value for value in named if (text := plain_text(value)) and self.is_device(text)), None)
+    def _naming(self, items: Iterable[tuple[str, ast.expr]], place: _Place) -> ast.expr | None:
+        """The value that names the device of a record: a text, or several that do it together (`["h100", "nvl"]`).
+
+        Where no key around it names one, a value under any key may: `part="H100"`.
+        """
+        texts = [(key, value) for key, value in items if (text := plain_text(value)) and self.is_device(text)]
+        named = [value for key, value in texts if not key or is_device_word(key)]
+        others = [value for key, value in texts if len(plain_text(value)) >= SHORTEST_NAME and not guessed(key)]
+        return next(iter(named or ([] if place.device else others)), None)
 
     def figure(self, text: str, line: int, place: _Place) -> None:
         """Add a cell to the row of its record; a device that only the comment on its line names is taken from there."""
@@ -330,7 +346,7 @@ class _Reader:
         """The place below a text: of the device that it is, or of one that it names beside what a figure is."""
         if not text:
             return place
-        series = [word for label in place.above[-1:] for word in _words(label)]  # TPU_FLOPS = {"v4": ...}
+        series = [word for label in place.above[-1:] for word in words_in(label)]  # TPU_FLOPS = {"v4": ...}
         known = guessed(text)
         is_quantity = known is not None and known.role in QUANTITIES and text.isalpha()  # the memory of an RTX 3090
         for name in (text, f"{place.device} {text}", *(f"{word} {text}" for word in series)):
@@ -344,12 +360,18 @@ class _Reader:
     def identified(self, name: str, line: int, place: _Place) -> _Place:
         """The place below an identifier: of the device that some of its words name, also within that of another."""
         device, rest = self._within(name)
-        if not device or (_VARIANTS | _COMPARED) & {word.lower() for word in _words(rest)}:
+        if not device or (_VARIANTS | _COMPARED) & {word.lower() for word in words_in(rest)}:
             return place.named(name)
         is_telling = bool(guessed(rest)) or is_mere_precision(rest) or (not rest and len(device) >= SHORTEST_NAME)
         if place.device and not is_telling:
             return place.named(name)
         return self._of_device(device, line, place).named(rest)
+
+    def _otherwise(self, test: ast.expr, place: _Place) -> _Place:
+        """The place of what holds where a condition does not: of another precision, where the condition names one."""
+        named = [one for one in islice(self.conditions(test, place), MOST_READINGS) if one.below != place.below]
+        is_of_precision = named and all(is_mere_precision(one.below[-1]) for one in named if one.below)
+        return place.named(OTHERWISE) if is_of_precision and all(one.below for one in named) else place
 
     def readings(self, test: ast.expr, place: _Place) -> list[_Place]:
         """The places below a condition, or one of no known device where they are too many."""
@@ -397,7 +419,7 @@ class _Reader:
         is_name = not place.device and place.is_telling and subject is not None and is_device_word(variable_of(subject))
         for text in texts:
             below = self.labelled(text, line, place)
-            is_unknown = is_name and not below.device and _may_be_a_product(text)
+            is_unknown = is_name and not below.device and may_be_a_product(text)
             yield self._of_device(text, line, place) if is_unknown else below
 
     def _of_device(self, device: str, line: int, place: _Place) -> _Place:
@@ -412,10 +434,13 @@ class _Reader:
 
     def _within(self, text: str) -> tuple[str, str]:
         """The device that some words of a text name, and the other words; the longest name counts."""
-        words = _words(text)
+        words = words_in(text)
+        links = {place for place, word in enumerate(words) if word.lower() in _LINKS}
         for length in range(min(LONGEST_NAME, len(words)), 0, -1):
             for start in range(len(words) - length + 1):
                 name = " ".join(words[start : start + length])
+                if links & set(range(start, start + length)):
+                    continue  # H100_NVLINK_BW is no figure of a board with NVLink
                 if re.search(r"\d", name) and self.is_device(name):
                     return name, " ".join([*words[:start], *words[start + length :]])
         return "", text
@@ -426,13 +451,17 @@ class _Reader:
         other, _ = self._within(rest) if device else ("", "")
         if not device or (other and other.lower() != device.lower()):
             return place
-        if (_VARIANTS | _COMPARED) & {word.lower() for word in _words(rest)} or device.isdigit():
+        if (_VARIANTS | _COMPARED) & {word.lower() for word in words_in(rest)} or device.isdigit():
             return place
         return self._of_device(device, line, place)
 
     def _remark(self, node: ast.stmt) -> str:
-        """The comment that stands on the first line of a statement, else those on the lines above it."""
-        return self.comments.get(node.lineno) or self._heading(node.lineno)
+        """The comment that stands on the first line of a statement, else those on the lines above it.
+
+        The one on its last line counts where it names the places of tuples.
+        """
+        last = self.comments.get(node.end_lineno or 0, "") if isinstance(node, ast.Assign | ast.AnnAssign) else ""
+        return last if named_places(last) else self.comments.get(node.lineno) or self._heading(node.lineno)
 
     def _heading(self, line: int) -> str:
         """The comments on the lines above one."""
@@ -467,19 +496,3 @@ def _comments(text: str) -> Iterator[tuple[int, str]]:
         if token.type == tokenize.COMMENT and not _FOR_TOOLS.match(token.string):
             alone = not token.line[: token.start[1]].strip()
             yield (-token.start[0] if alone else token.start[0]), _URL.sub("", token.string.lstrip("#: "))
-
-
-def _is_result(value: ast.expr) -> bool:
-    """Whether a value is what a function makes of something: `m1 = measured(...)` is no Apple M1."""
-    return isinstance(value, ast.Call) and not name_called(value.func).lstrip("_")[:1].isupper()
-
-
-def _may_be_a_product(text: str) -> bool:
-    """Whether a text may be the name of a device that is not known: neither `nvidia` nor `sxm` nor `gpu` nor `bf16`."""
-    telling = (word for word in words(text) if tells(word) and word not in MODIFIERS and word not in KINDS)
-    return len(text) >= SHORTEST_NAME and text.lower() not in _OTHERS and any(telling) and not guessed(text)
-
-
-def _words(text: str) -> list[str]:
-    """Words of an identifier or a comment: `A100_PEAK`, `peakFlops`."""
-    return _WORD.findall(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text.replace("_", " ")))

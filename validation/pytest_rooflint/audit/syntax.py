@@ -1,10 +1,20 @@
 """Parts of syntax trees that the reader of Python source asks for: texts, names, fields and pairs."""
 
 import ast
+import copy
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pytest_rooflint.audit.columns import guessed
+from rooflint.hardware.device import KINDS
+from rooflint.hardware.vocabulary import MODIFIERS, tells, words
+
+OTHERS = frozenset({"default", "unknown", "other", "others", "none", "fallback", "any", "*", ""})
+"""Keys of what is not in a table."""
+SHORTEST_NAME = 3
+"""Characters of a name that is a device by itself within what is about another; `t4` and `m1` are variables too."""
+_WORD = re.compile(r"[A-Za-z0-9.]+")
+_LIST = re.compile(r"[(\[]([^()\[\]]+,[^()\[\]]+)[)\]]")
 
 
 def plain_text(node: ast.expr) -> str:
@@ -49,6 +59,69 @@ def unpacked(names: Sequence[ast.expr], values: Sequence[ast.expr]) -> Iterator[
     yield from zip(names[len(names) - last :], values[len(values) - last :], strict=False)
 
 
+def entries_of(node: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    """Keys and values of a dict: of a literal, of literals in it or in a call, and of a comprehension over literals."""
+    found: Iterable[tuple[ast.expr, ast.expr]] = ()
+    match node:
+        case ast.Dict(keys=keys, values=values):
+            pairs = zip(keys, values, strict=True)
+            found = (one for key, value in pairs for one in (entries_of(value) if key is None else [(key, value)]))
+        case (
+            ast.Call(func=ast.Name(id="dict"), args=[inner], keywords=[])
+            | ast.Call(func=ast.Attribute(value=inner, attr="items"), args=[], keywords=[])
+        ):
+            found = entries_of(inner)
+        case ast.Call(func=ast.Name(id="zip"), args=[ast.List(elts=names) | ast.Tuple(elts=names), second]):
+            found = zip(names, getattr(second, "elts", ()), strict=False)
+        case ast.List(elts=items) | ast.Tuple(elts=items):
+            found = ((one.elts[0], one.elts[1]) for one in items if isinstance(one, ast.Tuple) and len(one.elts) == 2)
+        case ast.DictComp(key=key, value=value, generators=[ast.comprehension(target=target, iter=inner, ifs=[])]):
+            found = _comprehended(key, value, target, entries_of(inner))
+    return list(found)
+
+
+def _comprehended(
+    key: ast.expr, value: ast.expr, target: ast.expr, entries: Iterable[tuple[ast.expr, ast.expr]]
+) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What `{key: value for name, number in entries}` holds, on the lines of the entries."""
+    match target:
+        case ast.Tuple(elts=[ast.Name(id=name), ast.Name(id=number)]):
+            for first, second in entries:
+                held = _Put({name: first, number: second})
+                names = [one for one in ast.walk(key) if isinstance(one, ast.Name) and one.id == name]
+                if names:  # also `name.lower()`
+                    yield first, ast.copy_location(held.visit(copy.deepcopy(value)), second)
+
+
+class _Put(ast.NodeTransformer):
+    """Puts values in the place of names."""
+
+    def __init__(self, values: Mapping[str, ast.expr]) -> None:
+        self.values = values
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """The value of a name."""
+        return self.values.get(node.id, node)
+
+
+def added(target: ast.expr, args: Sequence[ast.expr]) -> tuple[ast.expr, ast.expr]:
+    """What `table.update({...})` and `table.setdefault(key, value)` bind, as if they were assignments."""
+    if len(args) == 2:
+        place = ast.Subscript(value=target, slice=args[0], ctx=ast.Store())
+        return ast.copy_location(place, args[0]), args[1]
+    return target, args[0] if args else ast.copy_location(ast.Constant(value=None), target)
+
+
+def named_places(remark: str) -> list[list[str]]:
+    """The names that a comment lists for the places of tuples: `(bf16_tflops, tdp)`, `bf16 TF  |  HBM GB/s`."""
+    lists = [re.split(r"\s*,\s*", listed.strip()) for listed in _LIST.findall(remark)]
+    lists = [names for names in lists if any(map(guessed, names))]
+    if not lists:
+        apart = re.split(r"\s*[,|]\s*|\s{2,}", re.split(r"->|→|[:=]", remark)[-1].strip(" |"))
+        lists = [apart] if sum(map(bool, map(guessed, apart))) > 1 else []
+    return lists
+
+
 def target_of(statement: ast.Assign | ast.AnnAssign) -> ast.expr:
     """What an assignment binds; the first of several."""
     return statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
@@ -90,3 +163,19 @@ def texts_of(node: ast.AST) -> list[str]:
         case ast.MatchValue(value=value):
             found = texts_of(value)
     return found
+
+
+def is_result(value: ast.expr) -> bool:
+    """Whether a value is what a function makes of something: `m1 = measured(...)` is no Apple M1."""
+    return isinstance(value, ast.Call) and not name_called(value.func).lstrip("_")[:1].isupper()
+
+
+def may_be_a_product(text: str) -> bool:
+    """Whether a text may be the name of a device that is not known: neither `nvidia` nor `sxm` nor `gpu` nor `bf16`."""
+    telling = (word for word in words(text) if tells(word) and word not in MODIFIERS and word not in KINDS)
+    return len(text) >= SHORTEST_NAME and text.lower() not in OTHERS and any(telling) and not guessed(text)
+
+
+def words_in(text: str) -> list[str]:
+    """Words of an identifier or a comment: `A100_PEAK`, `peakFlops`."""
+    return _WORD.findall(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text.replace("_", " ")))
