@@ -334,6 +334,8 @@ class _Reader:
 
     def _otherwise(self, test: ast.expr, place: Place) -> Place:
         """The place of what holds where a condition does not: of another precision, where the condition names one."""
+        if any(map(is_mere_precision, place.below)):  # a key says it
+            return place
         named = [one for one in islice(self.conditions(test, place), MOST_READINGS) if one.below != place.below]
         is_of_precision = named and all(is_mere_precision(one.below[-1]) for one in named if one.below)
         return place.named(OTHERWISE) if is_of_precision and all(one.below for one in named) else place
@@ -372,9 +374,8 @@ class _Reader:
                 compared = inner.comparators[0] if isinstance(inner, ast.Compare) else None
                 yield from self._alternatives(texts_of(one.iter), test.lineno, place, compared)
             case ast.Call() | ast.Name() | ast.Attribute():  # `if is_using_tf32():` says what is computed
-                said = (
-                    word for word in words_in(ast.unparse(test)) if re.search(r"\d", word) and is_mere_precision(word)
-                )
+                named = filter(is_mere_precision, words_in(ast.unparse(test).replace(".", " ")))
+                said = (word for word in named if re.search(r"\d", word))  # and not `cuda` of `torch.cuda`
                 yield place.computing(next(said, "")) if place.device else place.named(next(said, ""))
             case _:
                 yield place
