@@ -1,28 +1,39 @@
 """Errors on whole public files of kernel times, by what limits a prediction and by rows.
 
-`python benchmarks/whole_files.py --vidur DIR --llmservingsim DIR --neusight DIR --deepbench DIR` reads checkouts of
-microsoft/vidur, casys-kaist/LLMServingSim, trsharm25/NeuSight and baidu-research/DeepBench (any of them), and prints a
-Markdown table. Every row of a file that is one product or one convolution is read, on every GPU of the registry; a GPU
-of a fitted family is predicted without that family.
+`python benchmarks/whole_files.py --vidur DIR --llmservingsim DIR --neusight DIR --deepbench DIR --fluidx3d DIR` reads
+checkouts of microsoft/vidur, casys-kaist/LLMServingSim, trsharm25/NeuSight, baidu-research/DeepBench and
+ProjectPhysX/FluidX3D (any of them), and prints Markdown tables. Every row of a file that is one product, one
+convolution or a large sum of two tensors is read, on every GPU of the registry; a GPU of a fitted family is predicted
+without that family.
 """
 
 import argparse
 import csv
+import re
+import warnings
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import openpyxl
 
+from rooflint.base.errors import ExpandedNameWarning, RooflintError
 from rooflint.coefficients.library import Coefficients
+from rooflint.hardware.device import Hardware
+from rooflint.hardware.names import select_device
 from rooflint.hardware.registry import Registry
-from rooflint.kernels.chip import chip_of
-from rooflint.kernels.constants import BANDS, LEAST_ROWS, LIMITS, constants_file
+from rooflint.kernels.chip import Chip, chip_of
+from rooflint.kernels.constants import BANDS, LEAST_ROWS, LIMITS, Constants, constants_file
 from rooflint.kernels.dispatch import family_of, kernel_for
 from rooflint.kernels.gemm import launch_s
 from rooflint.kernels.shapes import COLD, Numbers
+from rooflint.kernels.stream import QUANTISE, Stream, corrected
+from rooflint_calibration import package, rows
 from rooflint_calibration.evaluation import score
+from rooflint_calibration.topics import NO_FP8
 
 VIDUR = {"a40": "nvidia/a40", "a100": "nvidia/a100-sxm4-80gb", "h100": "nvidia/h100-sxm5-80gb"}
 SERVED = {
@@ -66,6 +77,20 @@ DEEPBENCH_FROM_S = 30e-6
 
 FLOOR_S = 53.3e-6
 """That of an A100 and its host, where a file has no small product of a GPU. [s]"""
+
+
+LARGE_BYTES, OVER_L2 = 100e6, 4
+"""Streams of so many bytes and so many times L2 come from memory."""
+
+LATTICE_BYTES = 153
+"""Of a cell in FP32, 19 directions read and written, as FluidX3D counts them. [B]"""
+
+LATTICE = re.compile(r"\| 🟢 (?P<name>[^|]+?)\s*\|[^|]+\|[^|]+\|\s*(?P<bandwidth>\d+)\s*\|\s*(?P<cells>\d+) ")
+"""A row of its table, of one NVIDIA GPU: bandwidth in GB/s, and millions of cells a second in FP32."""
+
+
+SAME_BANDWIDTH = 0.07
+"""A T4 is printed with 300 GB/s, where its pins give 320."""
 
 
 @dataclass(frozen=True)
@@ -282,11 +307,127 @@ def _percent(predicted: Numbers, seconds: Numbers) -> str:
     return f"{100 * score(predicted, seconds).mape:.1f}" if len(seconds) >= LEAST_ROWS else "–"
 
 
+# ---- Streams
+
+
+class Streamed(NamedTuple):
+    """Streams of one file on one GPU."""
+
+    source: str
+    device: str
+    kernel: Stream
+    elements: Numbers
+    seconds: Numbers
+    beside_s: float | None
+    """Measured beside the kernel; None: nothing, and not the gap to the next kernel either. [s]"""
+
+
+def neusight_sums(root: Path) -> Iterator[Streamed]:
+    """Sums and products of two tensors in FP32, calls that the host timed."""
+    data, found = root / "scripts/asplos/data/dataset", defaultdict(list)
+    collected = [file for name in ("add", "mul") for file in sorted((data / "train/collect" / name).glob("*/*.csv"))]
+    for file in [*(data / "test" / f"{name}.csv" for name in ("vec", "elem")), *collected]:
+        for row in _of(file):
+            if row["OPName"] in {"add", "mul"} and row["Device"] in NEUSIGHT:
+                found[row["Device"]].append((float(row["B"]) * float(row["H"]), float(row["Latency"]) * 1e-3))
+    kernel = Stream(precision="fp32", reads=2, bytes_in=4.0, bytes_out=4.0)
+    for name, pairs in found.items():
+        elements, seconds = np.array(pairs).T
+        long, floor = seconds >= NEUSIGHT_FROM_S, min(seconds.min(), FLOOR_S)  # small ones of most GPUs
+        yield Streamed("NeuSight", NEUSIGHT[name], kernel, elements[long], seconds[long], floor)
+
+
+def vidur_sums(root: Path) -> Iterator[Streamed]:
+    """Sums of two tensors in FP16, medians of a profiler's kernel times."""
+    for folder, device in VIDUR.items():
+        pairs = [
+            (float(row["num_tokens"]) * float(row["n_embd"]), float(row["time_stats.add.median"]) * 1e-3)
+            for file in sorted((root / "data/profiling/compute" / folder).rglob("mlp.csv"))
+            for row in _of(file)
+            if row["time_stats.add.median"]
+        ]
+        elements, seconds = np.array(pairs).T
+        yield Streamed("Vidur", device, Stream(precision="fp16", reads=2), elements, seconds, None)
+
+
+def quantised(registry: Registry) -> Iterator[Streamed]:
+    """Quantise kernels of the package of measurements, in a graph."""
+    for device in package.FAMILY_OF:
+        if device not in NO_FP8:
+            chip = _chip(registry, registry.get(device), QUANTISE.precision)
+            found = rows.quantise(package.data_folder(), device, chip)
+            yield Streamed("aiconfigurator", device, QUANTISE, found["m"] * found["k"], found.seconds, 0.0)
+
+
+def _chip(registry: Registry, hardware: Hardware, precision: str) -> Chip:
+    return chip_of(hardware, precision, Coefficients.of(registry).launches())
+
+
+def _unseen(registry: Registry, hardware: Hardware) -> Constants:
+    """Constants whose streams have not seen the family of a GPU."""
+    file, family = constants_file(registry), family_of(hardware.architecture or "")
+    return file.without(family, ["stream"]) if family in file.families("stream") else file.constants
+
+
+def stream_line(one: Streamed, registry: Registry) -> str:
+    """The row of its large streams; empty where it has none."""
+    hardware = registry.get(one.device)
+    chip, constants = _chip(registry, hardware, one.kernel.precision), _unseen(registry, hardware)
+    work = one.kernel.work(one.elements, np.ones(len(one.elements)))
+    moved = one.kernel.bytes_moved(work)
+    large = (moved > LARGE_BYTES) & (moved > OVER_L2 * chip.l2_bytes)
+    if not large.any():
+        return ""
+    gap = launch_s(chip, constants.products) - constants.products.start_clocks * chip.clock_s
+    beside = (one.beside_s or 0.0) - (0.0 if one.source == "aiconfigurator" else gap)
+    predicted = one.kernel.predict(work, chip, constants) + beside
+    alone = one.seconds - (predicted - moved / _streamed_per_s(chip, constants))
+    found = score(predicted[large], one.seconds[large])
+    share = float(np.median(moved[large] / alone[large])) / chip.bandwidth_bytes_per_s
+    memory = hardware.main_memory().name + (", ECC inside" if chip.ecc else "")
+    cells = (memory, hardware.name, one.source, large.sum(), f"{share:.2f}")
+    return f"| {' | '.join(map(str, cells))} | {100 * found.mape:.1f} ({100 * found.bias:+.1f}) |".replace("-", "−")
+
+
+def _streamed_per_s(chip: Chip, constants: Constants) -> float:
+    """What a stream from memory is predicted to attain. [B/s]"""
+    return constants.stream.dram_efficiency * corrected(chip, constants.stream).bandwidth_bytes_per_s
+
+
+def lattice(root: Path, registry: Registry) -> Iterator[str]:
+    """Rows of FluidX3D, by whether the memory holds its own error correction."""
+    found: dict[bool, list[tuple[float, float, float]]] = defaultdict(list)
+    for hardware, bytes_per_s in _lattices(root, registry):
+        memory, stream = hardware.main_memory(), _unseen(registry, hardware).stream
+        ecc = "ecc" in memory.facts
+        share = bytes_per_s / memory.bandwidth_bytes_per_s
+        found[ecc].append((share, stream.dram_efficiency * (stream.ecc_left if ecc else 1.0), stream.dram_efficiency))
+    for ecc in (True, False):
+        share, predicted, without = np.array(found[ecc]).T
+        errors = " | ".join(f"{100 * score(one, share).mape:.1f}" for one in (predicted, without))
+        yield f"| {'inside' if ecc else 'none, or beside'} | {len(share)} | {np.median(share):.2f} | {errors} |"
+
+
+def _lattices(root: Path, registry: Registry) -> Iterator[tuple[Hardware, float]]:
+    """GPUs of its table that the registry has with the same bandwidth, and what each attains in B/s."""
+    seen = set()
+    for row in LATTICE.finditer((root / "README.md").read_text(encoding="utf-8").replace("&nbsp;", " ")):
+        try:
+            with warnings.catch_warnings(action="ignore", category=ExpandedNameWarning):
+                hardware = select_device(registry, row["name"])
+        except RooflintError:
+            continue
+        known = hardware.main_memory().bandwidth_bytes_per_s / (float(row["bandwidth"]) * 1e9)
+        if hardware.id not in seen and abs(known - 1) < SAME_BANDWIDTH:
+            seen.add(hardware.id)
+            yield hardware, float(row["cells"]) * 1e6 * LATTICE_BYTES
+
+
 def main() -> None:
-    """Print the table."""
+    """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     readers = {"vidur": vidur, "llmservingsim": llmservingsim, "neusight": neusight, "deepbench": deepbench}
-    for name in readers:
+    for name in (*readers, "fluidx3d"):
         parser.add_argument(f"--{name}", type=Path, metavar="DIR")
     options, registry = parser.parse_args(), Registry()
     print("| files | GPU | rows | all | roofline | " + " | ".join(f"{limit}-bound" for limit in LIMITS) + " |")
@@ -295,6 +436,14 @@ def main() -> None:
         if root := getattr(options, name):
             for one in read(root):
                 print(line(one, registry))
+    sums = {"vidur": vidur_sums, "neusight": neusight_sums}
+    streams = [one for name, read in sums.items() if (root := getattr(options, name)) for one in read(root)]
+    print("\n| memory | GPU | source | rows | share | error |\n|---|---|---|--:|--:|---|")
+    lines = (stream_line(one, registry) for one in (*streams, *quantised(registry)))
+    print("\n".join(sorted(filter(None, lines))))
+    if options.fluidx3d:
+        print("\n| ECC | GPUs | median share | error, predicted | without what ECC costs |\n|---|--:|--:|--:|--:|")
+        print("\n".join(lattice(options.fluidx3d, registry)))
 
 
 if __name__ == "__main__":

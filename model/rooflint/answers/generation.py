@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from rooflint.answers.exchanges import SENT, ExchangeRecord, exchanged, row_of
 from rooflint.answers.insights import caveats
 from rooflint.answers.record import (
     Bound,
@@ -25,11 +26,10 @@ from rooflint.output.answer import Answer, Record
 from rooflint.output.sections import Bar, Bars, Grid, Part, Prose, Section, Table
 from rooflint.prediction.comparison import Requirement, per_second
 from rooflint.prediction.generation import Candidate, Generation, Phase, competing, kernel_times
-from rooflint.prediction.parallel import message_bytes, passes, sent_bytes
 from rooflint.prediction.parallel import sequences as sequences_of
 from rooflint.prediction.predict import Setting
 from rooflint.prediction.run import ALONE, Run
-from rooflint.workloads.parallelism import Parallelism, titled
+from rooflint.workloads.parallelism import Parallelism
 
 RunBound = Bound | Literal["network"]
 
@@ -62,21 +62,6 @@ class NeededRecord(Strict):
     cache_bytes: float
     activation_bytes: float
     total_bytes: float
-
-
-class ExchangeRecord(Strict):
-    """What each device sends to others, of one part of a batch."""
-
-    name: str
-    kind: str
-    members: int
-    prefill_times: int
-    prefill_message_bytes: float
-    prefill_sent_bytes: float
-    """In one direction, by a ring."""
-    decode_times: int
-    decode_message_bytes: float
-    decode_sent_bytes: float
 
 
 class FiguresRecord(Strict):
@@ -130,6 +115,7 @@ class GenerateRecord(RunRecord, Record):
     tp: int
     pp: int
     ep: int
+    cp: int
     requirements: list[str]
     memory: NeededRecord
     """Of each device."""
@@ -142,7 +128,6 @@ class GenerateRecord(RunRecord, Record):
 COLUMNS = ("device", "first token", "per token", "tokens/s", "energy/token", "USD/10⁶", "waits for")
 ROOM = ("device", "memory", "needed", "of it", "largest batch")
 SHARED = ("system", "devices", "tokens/s each", "per user", "prefill", "decode")
-SENT = ("collective", "devices", "prefill", "sent by each", "decode", "sent by each")
 PHASES = ("device", "phase", "time", "compute", "memory", "launch", "of peak", "of bandwidth")
 LISTING = (
     *("device", "members", "system", "compute", "storage", "batch", "first_token_s", "token_s", "total_s"),
@@ -187,7 +172,8 @@ def answer(
         tp=how.tp,
         pp=how.pp,
         ep=how.ep,
-        exchanges=[*_exchanged(run, how, setting)],
+        cp=how.cp,
+        exchanges=[*exchanged(run, how, setting)],
         requirements=[each.text for each in wanted],
         **run_fields(run.batch, setting),
         memory=NeededRecord(**{name: getattr(memory, name) for name in fields}),
@@ -209,26 +195,6 @@ def answer(
         record=record,
         listing=Table(LISTING, tuple(listed(one) for one in found)),
     )
-
-
-def _exchanged(run: Run, how: Parallelism, setting: Setting) -> Iterator[ExchangeRecord]:
-    """All collectives, in prefill and in a pass of decode. Raises WorkloadError for what cannot be divided."""
-    net = run.network.writer
-    if how == ALONE:
-        return
-    both = passes(net, how, run.batch, run.prompt, run.together), passes(net, how, run.batch, 1)
-    for first, then in zip(*both, strict=True):
-        yield ExchangeRecord(
-            name=first.name,
-            kind=first.kind,
-            members=first.members,
-            prefill_times=first.times,
-            prefill_message_bytes=message_bytes(first, setting),
-            prefill_sent_bytes=sent_bytes(first, setting),
-            decode_times=then.times,
-            decode_message_bytes=message_bytes(then, setting),
-            decode_sent_bytes=sent_bytes(then, setting),
-        )
 
 
 def _record(one: Candidate, wanted: Sequence[Requirement]) -> GenerationRecord | RefusedRecord:
@@ -320,7 +286,7 @@ def _sections(
             yield Prose("Cost", tuple(f"{one.short}: {_price(one)}" for one in priced))
     if record.exchanges:
         note = "of a part of the batch, in all layers; sent in one direction, by a ring"
-        yield Grid("Exchanged in a pass", Table(SENT, tuple(map(_sent, record.exchanges))), note)
+        yield Grid("Exchanged in a pass", Table(SENT, tuple(map(row_of, record.exchanges))), note)
     stored = (
         record.storage if record.policy is None else f"{record.storage}: {policy_text(record.policy)}, all else 16 bit"
     )
@@ -391,20 +357,6 @@ def _shared(one: Generation) -> tuple[str, ...]:
 
 def _waits(phase: Phase) -> str:
     return f"{phase.bound} {percent(phase.waits_s[phase.bound] / phase.latency_s)}"
-
-
-def _sent(one: ExchangeRecord) -> tuple[str, ...]:
-    def shown(size: float, times: int) -> str:
-        return f"{times} × {format_quantity(size, BYTES, digits=3)}"
-
-    return (
-        titled(one.kind, one.name),
-        str(one.members),
-        shown(one.prefill_message_bytes, one.prefill_times),
-        format_quantity(one.prefill_sent_bytes * one.prefill_times, BYTES, digits=3),
-        shown(one.decode_message_bytes, one.decode_times),
-        format_quantity(one.decode_sent_bytes * one.decode_times, BYTES, digits=3),
-    )
 
 
 def _row(one: Generation) -> tuple[str, ...]:
@@ -498,7 +450,8 @@ def _phases(one: Generation) -> Iterator[tuple[str, ...]]:
 
 
 def _memory(run: Run, record: GenerateRecord) -> Iterator[tuple[str, str, str]]:
-    needed, tokens, how = record.memory, run.prompt + run.generate - 1, Parallelism(record.tp, record.pp, record.ep)
+    how = Parallelism(record.tp, record.pp, record.ep, cp=record.cp)
+    needed, tokens = record.memory, -(-(run.prompt + run.generate - 1) // how.cp)
     part = f"a part of {record.parameters:,} parameters" if how.devices > 1 else f"{record.parameters:,} parameters"
     yield "weights", format_quantity(needed.weight_bytes, BYTES), part
     sequences = -(-run.batch // how.groups)

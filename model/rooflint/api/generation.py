@@ -94,6 +94,7 @@ def generate(
     tp: int | Sequence[int] = 1,
     pp: int = 1,
     ep: int = 1,
+    cp: int = 1,
     require: str = "",
     memory_share: float = 1.0,
     site: Site | None = None,
@@ -117,6 +118,7 @@ def generate(
         tp: devices that share each product, or several numbers; `on` then names systems, or devices of one system.
         pp: stages, each with some of the layers; they may be in several systems.
         ep: devices that share the experts, a multiple of `tp`.
+        cp: parts of each sequence and of its cache, each on devices of its own; not beside `ep`.
         require: bounds such as `first-token<500ms,per-token<20ms`; also throughput, user, energy, memory.
         memory_share: of the memory, that may be used.
         site: whose electricity and PUE, and for how many years, of a device that is bought.
@@ -132,7 +134,7 @@ def generate(
     tokens = min(PROMPT, max(net.writer.context - generate, 1)) if prompt is None else prompt
     runs = tuple(Run(net, size, tokens, generate) for size in batches)
     wanted = comparison.requirements(require, generation.RUN_CRITERIA, generation.RUN_EXAMPLE)
-    hows = [Parallelism(size, pp, ep) for size in sorted(_each(tp))]
+    hows = [Parallelism(size, pp, ep, cp=cp) for size in sorted(_each(tp))]
     shared = any(how.devices > 1 for how in hows)
     places = [one for how in hows for one in places_of(known, on, at, how, shared=shared)]
     found = generation.sweep(places, runs, energies, settings, CostTables.of(known), site, memory_share)
@@ -157,7 +159,7 @@ def _language_model(name: str, among: Registry) -> Network:
         return network_named(name, among.roots)
     except WorkloadError as error:
         raise WorkloadError(
-            f"--generate, --tp, --pp, --ep: want a language model by name, or a config.json; {error}"
+            f"--generate, --tp, --pp, --cp, --ep: want a language model by name, or a config.json; {error}"
         ) from None
 
 
@@ -181,7 +183,7 @@ def places_of(
         if isinstance(word, str) and word in systems:
             if not shared:
                 count, one = systems[word].count, systems[word].device.id
-                raise RooflintError(f"'{word}' is {count} devices; add --tp, --pp or --ep, or name {one}")
+                raise RooflintError(f"'{word}' is {count} devices; add --tp, --pp, --cp or --ep, or name {one}")
             yield parallel.place(systems[word].device, how, among, systems[word])
         else:
             yield from (parallel.place(one, how, among) for one in all_hardware(among, [word], at))

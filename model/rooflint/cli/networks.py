@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(add_completion=False)
 
-NOT_TRAINING = ("shape", "past", "generate", "fuse", "require", "phase")
+NOT_TRAINING = ("shape", "past", "generate", "fuse", "require", "phase", "cp")
 
 AlsoDevice = Annotated[str, typer.Option("--hardware", "-d", help="The same as DEVICE, as other commands have it.")]
 Region = Annotated[str, typer.Option(help="Place of the grid, for its carbon: a country, gcp/us-central1, world.")]
@@ -71,6 +71,7 @@ def analyze_command(
     tp: options.Tensor = 1,
     pp: options.Pipeline = 1,
     ep: options.Expert = 1,
+    cp: options.Context = 1,
     train: options.Train = False,
     recompute: options.Recompute = "selective",
     dp: options.Data = 1,
@@ -86,6 +87,7 @@ def analyze_command(
 ) -> None:
     """Show time, units, energy, memory, cost and carbon of a network on a device, down to each kernel."""
     device, spread = _one_of(device, hardware), {"tp": tp, "pp": pp, "ep": ep}
+    devices = {**spread, "cp": cp}
     shared: dict[str, Any] = {"precision": precision, "storage": storage, "launch": launch, "fidelity": fidelity}
     shared |= {"at": at, "specs": specs}
     step: dict[str, Any] = {"dp": dp, "sp": sp, "zero": zero, "virtual_stages": virtual_stages, "lora": lora}
@@ -94,9 +96,9 @@ def analyze_command(
         answer = rooflint.train(network, device, length=prompt, batch=batch, **step, **shared).answer()
         return deliver(answer, form, output)
     place, shared = _cost().Place(region, electricity, pue, years, load), {**shared, "fuse": fuse, "cached": cached}
-    if tokens := _tokens(generate, spread.values(), phase):
+    if tokens := _tokens(generate, devices.values(), phase):
         _refuse_beside({"input": shape, "past": past, "load": load != 1, "region": region != "world"}, generate)
-        shared |= {"generate": tokens, "require": require, "memory_share": memory_share, **spread}
+        shared |= {"generate": tokens, "require": require, "memory_share": memory_share, **devices}
         written = rooflint.generate(network, [device], prompt=prompt, batch=batch or 1, site=place, **shared)
         return deliver(written.answer(kernels=True, phase=phase), form, output)
     _want_generate({"require": require, "memory-share": memory_share != 1})
@@ -196,19 +198,20 @@ def compare_command(
     tp: options.Tensor = 1,
     pp: options.Pipeline = 1,
     ep: options.Expert = 1,
+    cp: options.Context = 1,
     form: options.Format = "",
     output: options.Output = None,
     specs: Specs = None,
 ) -> None:
     """Compare devices on a network: energy, latency, memory, units; which wins, by what factor, and why."""
     _check(level, metric, sort)
-    if tokens := _tokens(generate, (tp, pp, ep)):
+    if tokens := _tokens(generate, (tp, pp, ep, cp)):
         one_phase = {"input": shape, "past": past, "level": level != Level.summary, "sort": sort, "top": top}
         _refuse_beside(one_phase | {"baseline": baseline, "explain": explain}, generate)
         written = rooflint.generate(
             network, hardware, prompt=prompt, generate=tokens, precision=precision, batch=batch or 1,
             storage=storage, fuse=fuse, launch=launch, fidelity=fidelity, cached=cached, at=at, require=require,
-            memory_share=memory_share, tp=tp, pp=pp, ep=ep, specs=specs,
+            memory_share=memory_share, tp=tp, pp=pp, ep=ep, cp=cp, specs=specs,
         )  # fmt: skip
         deliver(written.answer(), form, output)
         return
@@ -264,7 +267,7 @@ def _is_training(context: typer.Context, train: bool, step: Iterable[str]) -> bo
 
 
 def _refuse_beside(given: Mapping[str, object], generate: int | None) -> None:
-    other = "--generate, whose answer has both phases" if generate else "--tp, --pp and --ep, which read a prompt"
+    other = "--generate, whose answer has both phases" if generate else "--tp, --pp, --cp and --ep, which read a prompt"
     for option, value in given.items():
         if value:
             raise RooflintError(f"--{option} cannot be used with {other}")
@@ -395,6 +398,7 @@ def sweep_command(
     tp: options.Tensors = "1",
     pp: options.Pipeline = 1,
     ep: options.Expert = 1,
+    cp: options.Context = 1,
     form: options.Format = "",
     output: options.Output = None,
     specs: Specs = None,
@@ -402,12 +406,12 @@ def sweep_command(
     """Sweep batches: latency, throughput and energy, the best batch, and where one device overtakes another."""
     names = [name.strip() for name in precision.split(",") if name.strip()]
     sizes_of_batch = batches_of(batches, "--batches")
-    if tokens := _tokens(generate, (2 if tp != "1" else 1, pp, ep)):
+    if tokens := _tokens(generate, (2 if tp != "1" else 1, pp, ep, cp)):
         _refuse_beside({"input": shape, "past": past}, generate)
         written = rooflint.generate(
             network, hardware, prompt=prompt, generate=tokens, precision=names, batch=sizes_of_batch, storage=storage,
             fuse=fuse, launch=launch, fidelity=fidelity, cached=cached, at=at, require=require,
-            memory_share=memory_share, tp=batches_of(tp, "--tp"), pp=pp, ep=ep, specs=specs,
+            memory_share=memory_share, tp=batches_of(tp, "--tp"), pp=pp, ep=ep, cp=cp, specs=specs,
         )  # fmt: skip
         deliver(written.answer(), form, output)
         return

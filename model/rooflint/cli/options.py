@@ -86,6 +86,12 @@ Recompute = Annotated[
 Tensor = Annotated[int, typer.Option("--tp", help="Devices of a system that share each product.", min=1)]
 Pipeline = Annotated[int, typer.Option("--pp", help="Stages, each with some of the layers.", min=1)]
 Expert = Annotated[int, typer.Option("--ep", help="Devices that share the experts, a multiple of --tp.", min=1)]
+Context = Annotated[
+    int,
+    typer.Option(
+        "--cp", help="Parts of each sequence and its cache, each on devices of its own; not with --ep.", min=1
+    ),
+]
 Data = Annotated[
     int, typer.Option("--dp", help="With --train: copies of the network, each with its own part of the batch.", min=1)
 ]

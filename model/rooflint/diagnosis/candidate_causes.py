@@ -5,30 +5,24 @@ of another device, clock, count or rate.
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from rooflint.base.errors import InputError
-from rooflint.base.facts import Fact, Factor, leading_number
+from rooflint.base.facts import Fact, Factor
 from rooflint.base.precision import PRECISIONS
 from rooflint.base.text import some
-from rooflint.base.units import BYTES, BYTES_PER_S, DIMENSIONLESS, HERTZ, OPS_PER_MAC, format_number, parse_quantity
+from rooflint.base.units import BYTES, BYTES_PER_S, OPS_PER_MAC, format_number, parse_quantity
 from rooflint.diagnosis.causes import Case, Cause, Span, ratio_text
 from rooflint.diagnosis.explanations import Explanation
 from rooflint.diagnosis.figures import Figure, figures
+from rooflint.diagnosis.values import COUNTS, is_built, is_clock, is_plain, round_value
 from rooflint.hardware.device import Facts, Hardware
 from rooflint.hardware.registry import Registry
 
 FASTER = 1.25  # a clock that is needed is not much above those that the device has
 FEWEST_PEERS = 4
-
-_LANE_BITS = 32  # buses come in multiples of that
-_WIDE_BITS, _STACK_BITS, _WIDEST_BITS = 1024, 512, 16384  # wider ones in halves of a stack of HBM, sixteen at most
-_CLOCKS_HZ = (50e6, 10e9)  # slower or faster, a prefix is wrong rather than a figure
-_PIN_BYTES_PER_S = (100e6 / 8, 64e9 / 8)  # from SDRAM to what is announced
-_RATES_MACS = (2**-8, 2**20)  # a clock: from FP16 of gaming cards to the whole array of an engine, and to spare
-_MOST_COUNTED = 2**16
-_COUNTS = frozenset({"groups", "per_group", "parts", "full_die", "count"})
 
 _NARROW = frozenset(name for name, one in PRECISIONS.items() if one.bits <= (16 if one.floating else 8))
 FAMILIES = (_NARROW, frozenset(PRECISIONS) - _NARROW)
@@ -85,7 +79,7 @@ def candidate_causes(case: Case, span: Span) -> list[Cause]:
 def _of_full_die(hardware: Hardware, fact: Fact, span: Span) -> list[Cause]:
     """All groups of the silicon are counted, and fewer are enabled."""
     group = hardware.unit_groups.get(fact.path.split(".")[1], "")
-    whole, wanted = hardware.full_groups(group), _round_value(fact, span)
+    whole, wanted = hardware.full_groups(group), round_value(fact, span)
     if whole is None or wanted is None or not math.isclose(whole.result, fact.value) or wanted >= fact.value:
         return []
     text = f"{short(fact)} {fact.display} is the number of the full die; {wanted:g} {group} would have to be enabled"
@@ -116,7 +110,7 @@ def _needed(case: Case, span: Span, fact: Fact) -> Iterator[Cause]:
     """This fact alone is wrong; its right value, or its present one, is known from elsewhere."""
     others = _like(case, fact)
     low, high = fact.value / span.high, fact.value / span.low
-    wanted = next((other.value for other in others if low <= other.value <= high), None) or _round_value(fact, span)
+    wanted = next((other.value for other in others if low <= other.value <= high), None) or round_value(fact, span)
     if wanted is None or not _plausible(case, fact, wanted):
         return
     needed = fact.with_value(wanted)
@@ -127,15 +121,20 @@ def _needed(case: Case, span: Span, fact: Fact) -> Iterator[Cause]:
         return
     needed, why = _of_bits(fact, needed)
     text = f"{short(fact)} {fact.display} would have to be {needed.display}{why}"
-    own = _own_clocks(case, fact) if _is_clock(fact) else others  # siblings often run at the same clock
+    # siblings often run at the same clock, and many devices have the same memory
+    own = _own_clocks(case, fact) if is_clock(fact) else _siblings(case, fact) if is_part(fact) else others
     taken_from = some(_owner(other) for other in own if math.isclose(other.value, fact.value, rel_tol=1e-6))
-    supported = fact.path.endswith(".bus") or any(math.isclose(other.value, wanted, rel_tol=1e-6) for other in others)
-    if _is_clock(fact) and not supported and not _is_plain(wanted):
+    supported = any(math.isclose(other.value, wanted, rel_tol=1e-6) for other in others)
+    if fact.path.endswith(".bus") and not others:  # of a memory that no other device has
+        supported = math.frexp(wanted)[0] in (0.5, 0.75)
+    if is_clock(fact) and not supported and not is_plain(wanted):
         return  # no clock is printed to the kilohertz
-    if _is_clock(fact) and not (taken_from or supported or is_outlier(case, fact, fact.value)):
+    if is_clock(fact) and not (taken_from or supported or is_outlier(case, fact, fact.value)):
         yield Cause(text, span.factor, 4.0, fact, needed, needs=2)  # nor from one claim alone
         return
-    if taken_from and (supported or _is_clock(fact)):
+    if is_part(fact) and not why and (usual := _usual_among_siblings(case, fact, wanted)):
+        yield Cause(f"{text}, as in {usual}", span.factor, 0.9, fact, needed)
+    elif taken_from and (supported or is_clock(fact)):
         yield Cause(f"{text}; {fact.display} is that of {taken_from}", span.factor, 1.2, fact, needed)
     else:
         yield Cause(text, span.factor, 1.7 if supported else _unsupported_cost(fact, wanted), fact, needed)
@@ -146,7 +145,7 @@ def _of_bits(fact: Fact, needed: Fact) -> tuple[Fact, str]:
     eight = next((one for one in (8.0, 1 / 8) if math.isclose(fact.value / needed.value, one, rel_tol=1e-6)), None)
     if eight is None or fact.quantity.dimension not in (BYTES, BYTES_PER_S):
         return needed, ""
-    if eight < 1 and "bit" in fact.display and not fact.path.endswith(".bus"):  # the digits are right
+    if eight < 1 and "bit" in fact.display and not fact.path.endswith((".bus", ".pin_rate")):  # the digits are right
         needed = replace(fact, quantity=parse_quantity(fact.display.replace("bit", "B")))
     return needed, ": bits were taken for bytes" if eight > 1 else ": bytes were taken for bits"
 
@@ -166,36 +165,35 @@ def other_devices(case: Case) -> Iterator[Facts]:
 
 def _unsupported_cost(fact: Fact, wanted: float) -> float:
     """Cost of a value that nothing else supports: less for a count that is a power of two."""
-    if fact.path.split(".")[-1] in _COUNTS:
+    if fact.path.split(".")[-1] in COUNTS:
         return 2.2 if math.log2(wanted).is_integer() and not math.log2(fact.value).is_integer() else 2.8
     return 3.2
 
 
-def _is_rate(fact: Fact, value: float) -> bool:
-    """Whether a value is one that rates have, which may be less than a MAC: a power of two."""
-    return ".macs_per_clock." in fact.path and math.log2(value).is_integer()
-
-
-def _is_plain(hertz: float) -> bool:
-    """Whether a clock has at most four digits, as printed clocks have."""
-    return math.isclose(hertz, float(f"{hertz:.3e}"), rel_tol=1e-9)
-
-
-def _is_clock(fact: Fact) -> bool:
-    return fact.quantity.dimension == HERTZ
-
-
 def _plausible(case: Case, fact: Fact, wanted: float) -> bool:
     """Clocks are confused with one another, not with something of another size."""
-    if not _is_clock(fact) or case.hardware is None:
+    if not is_clock(fact) or case.hardware is None:
         return True
     if is_outlier(case, fact, fact.value):
         return not is_outlier(case, fact, wanted)
     others = _clock_facts(case.hardware)
     slow = [other for other in others if other is not fact and other.path in (fact.path, "clocks.base")]
     taken = any(math.isclose(other.value, fact.value) for other in slow)  # a slow clock stands for a fast one
-    fastest = 3 * fact.value if taken else FASTER * max(other.value for other in others)
+    fastest = 3 * fact.value if taken or len(others) == 1 else FASTER * max(other.value for other in others)
     return fact.value / 3 <= wanted <= fastest
+
+
+def departs(case: Case, fact: Fact, value: float) -> float:
+    """Additional cost of a value of a memory or a link that no other device has, instead of one that others have.
+
+    It is negative the other way round.
+    """
+    if not is_part(fact):
+        return 0.0
+    now, then = (
+        any(math.isclose(other.value, one, rel_tol=1e-6) for other in _like(case, fact)) for one in (fact.value, value)
+    )
+    return 1.0 if now and not then else -0.4 if then and not now else 0.0
 
 
 def can_have(case: Case, fact: Fact, value: float) -> bool:
@@ -207,54 +205,13 @@ def can_have(case: Case, fact: Fact, value: float) -> bool:
     return is_built(fact, value) or any(other.value == value for other in _like(case, fact))
 
 
-def is_built(fact: Fact, value: float) -> bool:
-    """Whether chips are built with such a value: widths of buses, counts, clocks, transfer rates, MAC a clock."""
-    last = fact.path.split(".")[-1]
-    if _is_clock(fact):
-        low, high = _CLOCKS_HZ
-    elif last == "pin_rate":
-        low, high = _PIN_BYTES_PER_S
-    elif ".macs_per_clock." in fact.path:
-        low, high = _RATES_MACS
-        return low <= value <= high and math.frexp(value)[0] in (0.5, 0.75)  # 2ⁿ or 3 × 2ⁿ
-    elif last in _COUNTS:
-        return 1 <= value <= _MOST_COUNTED and value == int(value)
-    else:
-        return last != "bus" or _is_bus(value * 8)
-    return low <= value <= high
-
-
-def _is_bus(bits: float) -> bool:
-    """Whether buses of that width are built: of channels up to 1024 bit, of stacks beyond."""
-    if bits <= _WIDE_BITS:
-        return bits % _LANE_BITS == 0
-    return bits <= _WIDEST_BITS and bits % _STACK_BITS == 0
-
-
-def _round_value(fact: Fact, span: Span) -> float | None:
-    """The value a fact would need, where a plausible one lies within the tolerance: whole counts, few digits."""
-    low, high = fact.value / span.high, fact.value / span.low
-    whole = fact.quantity.dimension == DIMENSIONLESS and ".sparsity." not in fact.path
-    unit = fact.value / leading_number(fact.quantity.text)
-    if fact.path.endswith(".bus"):
-        lanes = round(math.sqrt(low * high) * 8 / _LANE_BITS) * _LANE_BITS / 8
-        return lanes if low <= lanes <= high else None
-    exact = fact.value / span.factor  # a small fraction becomes the value that stood there before
-    small = span.factor != span.middle or low == high
-    if low <= exact <= high and small and (not whole or exact == int(exact) or _is_rate(fact, exact)):
-        return exact
-    for digits in range(1, 8 if whole else 5 if _is_clock(fact) else 4):
-        wanted = float(f"{math.sqrt(low * high) / unit:.{digits - 1}e}") * unit
-        if low <= wanted <= high and (not whole or wanted == int(wanted)):
-            return wanted
-    return None
-
-
 def _like(case: Case, fact: Fact) -> list[Fact]:
     """Facts that this one may have been taken from: clocks of the device, the same path of other architectures."""
     last = fact.path.split(".")[-1]
-    if _is_clock(fact):
+    if is_clock(fact):
         return [*_own_clocks(case, fact), *_siblings(case, fact)]
+    if is_part(fact):
+        return [*_siblings(case, fact), *(facts[fact.path] for facts in other_devices(case) if fact.path in facts)]
     if case.registry is None or last in ("groups", "capacity"):
         return _siblings(case, fact)
     names = (case.hardware.architecture, case.hardware.id) if case.hardware else ()
@@ -262,6 +219,22 @@ def _like(case: Case, fact: Fact) -> list[Fact]:
         facts[fact.path] for name, facts in _architectures(case.registry) if name not in names and fact.path in facts
     ]
     return [*above, *_siblings(case, fact)]
+
+
+def is_part(fact: Fact) -> bool:
+    """Whether it is a property of bought parts, which devices share: of memory chips and their bus, or of links."""
+    return fact.path.startswith("links.") or fact.path.endswith((".bus", ".pin_rate"))
+
+
+def _usual_among_siblings(case: Case, fact: Fact, wanted: float) -> str:
+    """Devices of the same die with the value that is needed, where most have it and none has the present one."""
+    values = [(other.value, _stem(other)) for other in _siblings(case, fact)]
+    having = [name for value, name in values if math.isclose(value, wanted, rel_tol=1e-6)]
+    most = max(Counter(value for value, _ in values).values(), default=1)
+    few = len(having) < most or (len(having) == 1 and len(values) > 1)
+    if few or any(math.isclose(value, fact.value, rel_tol=1e-6) for value, _ in values):
+        return ""
+    return some(having)
 
 
 def _own_clocks(case: Case, fact: Fact) -> list[Fact]:

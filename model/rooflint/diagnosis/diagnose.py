@@ -17,7 +17,7 @@ from rooflint.diagnosis.candidate_causes import (
     REASON,
     can_have,
     candidate_causes,
-    is_built,
+    departs,
     is_outlier,
     other_clocks,
     other_precisions,
@@ -38,6 +38,7 @@ from rooflint.diagnosis.causes import (
 from rooflint.diagnosis.figures import Printed
 from rooflint.diagnosis.identify import Identifier
 from rooflint.diagnosis.labels import Asked
+from rooflint.diagnosis.values import is_built
 
 __all__ = ["CANDIDATES", "MAX_CAUSES", "Case", "Cause", "Span", "candidates", "diagnose", "ratio_text", "shortlist"]
 
@@ -122,9 +123,8 @@ def _weighed(case: Case, cause: Cause) -> Cause:
     outlier_then = (
         outlier_then and cause.repaired.file == cause.fact.file
     )  # what the architecture states is not an outlier
-    return replace(
-        cause, cost=cause.cost + (1.0 if outlier_then else 0.0) - (0.4 if outlier_now and not outlier_then else 0.0)
-    )
+    cost = cause.cost + (1.0 if outlier_then else 0.0) - (0.4 if outlier_now and not outlier_then else 0.0)
+    return replace(cause, cost=cost + departs(case, cause.fact, cause.repaired.value))
 
 
 def _repaired(case: Case, cause: Cause) -> Cause:

@@ -168,6 +168,7 @@ Macs = fact_of(FactKind("MAC per clock of one unit", units.OPS, 1e-3, 1e7, "512 
 Power = fact_of(FactKind("a power", units.WATTS, 1e-2, 1e5, "700 W"))
 Length = fact_of(FactKind("a process node", units.METRES, 1e-10, 1e-6, "4 nm"))
 Capacity = fact_of(FactKind("a capacity", units.BYTES, 1e3, 1e14, "80 GB"))
+Redundancy = fact_of(FactKind("a share of a memory", units.DIMENSIONLESS, 0, 0.5, "1/16"))
 Width = fact_of(FactKind("a bus width", units.BYTES, 1, 1e5, "5120 bit", unit="bit"))
 PinRate = fact_of(FactKind("a rate per pin", units.BYTES_PER_S, 1e7 / 8, 1e12 / 8, "5.24 Gbit/s", unit="bit/s"))
 LinkRate = fact_of(FactKind("a rate of one link in one direction", units.BYTES_PER_S, 1e7, 1e12, "25 GB/s"))
@@ -239,6 +240,7 @@ class MemorySpec(Strict):
     bus: Width | None = None  # type: ignore[valid-type]
     pin_rate: PinRate | None = None  # type: ignore[valid-type]
     bandwidth: Bandwidth | None = None  # type: ignore[valid-type]
+    ecc: Redundancy | None = None  # type: ignore[valid-type]
 
 
 class CacheSpec(Strict):

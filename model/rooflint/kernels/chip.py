@@ -104,6 +104,8 @@ class Chip:
     """What a document says that a launch in a graph costs on its architecture; None where none does. [s]"""
     cores: Cores | None = None
     """Where CUDA cores compute in the precision; None where matrix units do."""
+    ecc: float = 0.0
+    """Share of its memory that holds error correction, 0 where that has chips or bits of its own. [1]"""
     link: Link | None = None
     """Its fastest links to others of its kind; None where its spec has none."""
     facts: tuple[Fact, ...] = ()
@@ -136,7 +138,8 @@ def chip_of(hardware: Hardware, precision: str, launches: LaunchOverheads, *, su
     threads, special, l2, tdp, *on_cores = _facts(hardware, wanted)
     base = [hardware.facts["clocks.base"]] if on_cores and "clocks.base" in hardware.facts else []
     process = [hardware.facts["process"]] if "process" in hardware.facts else []
-    memory = hardware.main_memory().derivation()
+    main = hardware.main_memory()
+    memory, ecc = main.derivation(), [main.facts["ecc"]] if "ecc" in main.facts else []
     launch = launches.taken_for(hardware, "graph")
     generation = generation_of(hardware.architecture or "")
     return Chip(
@@ -152,12 +155,13 @@ def chip_of(hardware: Hardware, precision: str, launches: LaunchOverheads, *, su
         node_m=max(FINEST_NODE_M, process[0].value) if process else 0.0,
         sustained=sustained,
         cores=Cores(on_cores[0].value, generation, *(one.value for one in base)) if on_cores else None,
+        ecc=ecc[0].value if ecc else 0.0,
         link=device_link(hardware),
         facts=tuple(
             dict.fromkeys(
                 (
                     *unit.derivation(precision).facts,
-                    *(threads, special, *on_cores, *base, *process, l2, tdp, *memory.facts),
+                    *(threads, special, *on_cores, *base, *process, l2, tdp, *memory.facts, *ecc),
                     *(launch.facts if launch else ()),
                 )
             )

@@ -199,6 +199,8 @@ class Stream:
     """Bytes over L2 capacity at which half of them miss. [1]"""
     l2_sharpness: float
     """How suddenly L2 overflows. [1]"""
+    ecc_left: float
+    """What is left of the bandwidth where the memory holds its own error correction. [1]"""
 
 
 @dataclass(frozen=True)

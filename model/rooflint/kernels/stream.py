@@ -7,7 +7,7 @@ kernels; element-wise ops, normalisation and softmax are the same kernel with ot
 docs/method-silicon-ops.md has the measurements.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -39,6 +39,13 @@ def work_bytes_s(bytes_moved: Numbers, work: Work, chip: Chip, constants: Ramp) 
     if work.missed is None:
         return bytes_s(bytes_moved, chip, constants, warm=work.warm)
     return memory_s(bytes_moved, work.missed, chip, constants)
+
+
+def corrected(chip: Chip, constants: Ramp) -> Chip:
+    """The chip as kernels find it that write about as much as they read, where the memory holds its own ECC bits."""
+    if not chip.ecc:
+        return chip
+    return replace(chip, bandwidth_bytes_per_s=constants.ecc_left * chip.bandwidth_bytes_per_s)
 
 
 def launch_s(chip: Chip, constants: Ramp | Prefill | Decode) -> float:
@@ -77,7 +84,7 @@ class Stream(Kernel):
 
     def time(self, work: Work, chip: Chip, constants: Constants, gap_s: float | None = 0.0) -> Times:
         """One kernel; what it computes runs beside its bytes."""
-        moved = work_bytes_s(self.bytes_moved(work), work, chip, constants.stream)
+        moved = work_bytes_s(self.bytes_moved(work), work, corrected(chip, constants.stream), constants.stream)
         computed = self.least_s(work, chip) + np.zeros_like(moved)
         floor = np.full((1, len(moved)), launch_s(chip, constants.stream))
         return Times(computed, moved, np.maximum(computed, moved), floor)

@@ -337,9 +337,9 @@ class _Asked:
 
     def on(self, place: Place, setting: Setting) -> Candidate:
         """All runs on a place in a setting."""
+        needed = self.memories(setting.storage or setting.compute, place.how)
         split = None if place.how == ALONE else self._split(place, setting)
         contender, phases = self._together(split) if split else self._alone(place, setting)
-        needed = self.memories(setting.storage or setting.compute, place.how)
         main = place.hardware.main_memory()
         capacity = main.capacity_bytes * self.memory_share if "capacity" in main.facts else None
         price = self.tariff(place.hardware.id)

@@ -96,7 +96,7 @@ def hops(net: Transformer, how: Parallelism, batch: int, length: int) -> list[Ex
     Each device of a tensor-parallel group sends its part, which they gather unless tokens are divided among them.
     Narayanan et al., section 4.1.
     """
-    whole = hop(net, batch, length)
+    whole = hop(net, how, batch, length)
     each = replace(whole, elements=-(-whole.elements // how.tp), times=2 * how.virtual)
     if how.tp == 1 or how.sequence:
         return [each]

@@ -23,7 +23,7 @@ from rooflint.kernels.routing import ExpertExchange
 from rooflint.prediction.predict import Prediction, Setting, predict
 from rooflint.workloads.configuration import Transformer
 from rooflint.workloads.multimodal import VisionLanguage
-from rooflint.workloads.parallelism import Exchange, Parallelism, Routed, exchanges, hop, shard, stage
+from rooflint.workloads.parallelism import Exchange, Parallelism, Routed, context_share, exchanges, hop, shard, stage
 from rooflint.workloads.transformer import Step, table
 from rooflint.workloads.workload import Workload
 
@@ -48,7 +48,7 @@ class Place:
                 raise RooflintError(f"{self.hardware.label}: {self.how}: want a system of such devices, found none")
             return
         if self.how.of_stage > self.system.count:
-            option = "--ep" if self.how.ep > self.how.tp else "--tp"
+            option = "--cp" if self.how.cp > 1 else "--ep" if self.how.ep > self.how.tp else "--tp"
             several = "--pp takes several systems, and so does --dp of training"
             most = f"the {self.system.count} devices of {self.system.id}"
             raise RooflintError(f"{option}: want at most {most}, found {self.how.of_stage}; {several}")
@@ -239,7 +239,7 @@ def passes(net: Transformer, how: Parallelism, batch: int, new: int, together: i
     """What a device exchanges in a pass of a part of a batch over all layers. Raises WorkloadError as `shard`."""
     _, part = sequences(how, batch, together)
     found = [*exchanges(net, shard(net, how), how, part, new)]
-    return [*found, replace(hop(net, part, new), times=how.pp - 1)] if how.pp > 1 else found
+    return [*found, replace(hop(net, how, part, new), times=how.pp - 1)] if how.pp > 1 else found
 
 
 def message_bytes(one: Exchange, setting: Setting) -> float:
@@ -294,17 +294,29 @@ class Split:
         waits = {name: times * each for name, each in self._waits(self.own, part, new, found).items()}
         slowest = found.latency_s + sum(waits.values())
         if self.how.pp > 1:
-            between = times * self._each(hop(self.net, part, new), self.place.next_stage, found)
+            between = times * self._each(hop(self.net, self.how, part, new), self.place.next_stage, found)
             largest = self._predicted(self.own_stage, part, new, steps)
             own = sum(self._waits(self.own_stage, part, new, largest).values())
             slowest = largest.latency_s + times * own + between
-            waits[hop(self.net, part, new).title] = (self.how.pp - 1) * between
+            waits[hop(self.net, self.how, part, new).title] = (self.how.pp - 1) * between
         return Pass(found, self.place, parts, waits, slowest, new == 1, self._idle_w())
 
     def _predicted(self, net: Transformer, batch: int, new: int, steps: Sequence[Step]) -> Prediction:
         images = self.sees if tuple(steps) == (Step(0),) else None  # they are among the prompts alone
+        batch, new, steps = self._in_parts(batch, new, steps)
         work = images.written_by(net).table(batch, new) if images else table(net, batch, new, steps)
         return predict(self.place.hardware, work, self.energies, self.setting)
+
+    def _in_parts(self, batch: int, new: int, steps: Sequence[Step]) -> tuple[int, int, Sequence[Step]]:
+        """What one device has of sequences that are divided; caches that become as long are one step."""
+        if self.how.cp == 1:
+            return batch, new, steps
+        times: dict[int, int] = {}
+        for step in steps:
+            _, _, past = context_share(self.how, batch, new, step.past)
+            times[past] = times.get(past, 0) + step.times
+        own, each, _ = context_share(self.how, batch, new)
+        return own, each, [*map(Step, times, times.values())]
 
     def _idle_w(self) -> float | None:
         try:

@@ -53,7 +53,8 @@ class Run:
                 raise WorkloadError(f"{name}: want 1 or more, found {getattr(self, name)}")
         if self.network.writer.encoder:
             raise WorkloadError(
-                f"{self.network.name}: is an encoder, which writes no tokens; want no --generate, --tp, --pp or --ep"
+                f"{self.network.name}: is an encoder, which writes no tokens; "
+                "want no --generate, --tp, --pp, --cp or --ep"
             )
         context, sees = self.network.writer.context, self.network.sees
         if sees and self.prompt <= sees.patches:
@@ -101,30 +102,47 @@ class Run:
         times = self.steps / len(self.lengths)
         return ((times, pass_table(self.network.writer, self.batch, 1, self.lengths)),)
 
-    def _footprints_of(self, net: Transformer) -> tuple[Footprint, Footprint]:
-        """Of a pass over a prompt and of the last pass of decode, each of one sequence."""
-        first = footprint(prompt_table(net, self.network.sees, 1, self.prompt))
-        last = Step(self.prompt + self.generate - 2)
+    def _footprints_of(self, net: Transformer, parts: int) -> tuple[Footprint, Footprint]:
+        """Of a pass over a prompt and of the last pass of decode, each of one sequence, or of a part of it."""
+        first = footprint(prompt_table(net, self.network.sees, 1, -(-self.prompt // parts)))
+        last = Step(-(-(self.prompt + self.generate - 1) // parts) - 1)
         return first, footprint(pass_table(net, 1, 1, (last,))) if self.steps else first
 
     def memory(self, storage: str, how: Parallelism = ALONE) -> "Memory":
         """What must be there at once on each device, in a precision or under a policy."""
         net = self.network.writer
+        if how.cp > 1:
+            self._refuse_context(how.cp)
         own = net if how == ALONE else stage(shard(net, how), how)
-        first, last = self._footprints_of(own)
+        first, last = self._footprints_of(own, how.cp)
         weights = first.weight_bytes(storage)
         if how.pp > 1 and not net.tied:  # the first stage has the embedding, the last one the head
             weights -= float(tensor_bytes(-(-net.embedding_parameters // how.tp), kept_wide(storage)))
         return Memory(
             weight_bytes=weights,
             cache_of_one_bytes=last.cache_bytes(storage),
-            prompt_of_one_bytes=first.peak_activation_bytes(storage),
+            prompt_of_one_bytes=first.peak_activation_bytes(storage) + self._gathered_bytes(own, storage, how),
             token_of_one_bytes=last.peak_activation_bytes(storage) if self.steps else 0.0,
             batch=-(-self.batch // how.groups),
             together=self.together,
             stages=how.pp,
             groups=how.groups,
+            contexts=how.cp,
         )
+
+    def _refuse_context(self, parts: int) -> None:
+        """Raises WorkloadError for prompts that are not cut into so many parts."""
+        if self.network.sees:
+            raise WorkloadError(f"{self.network.name}: --cp is not modelled for prompts with images; want no --cp")
+        if self.prompt < 2 * parts:
+            raise WorkloadError(
+                f"--cp: want a --prompt of at least {2 * parts} tokens, 2 for each part; found {self.prompt}"
+            )
+
+    def _gathered_bytes(self, net: Transformer, storage: str, how: Parallelism) -> float:
+        """Keys and values of a whole prompt in one layer, while a part of it attends to them. [B]"""
+        elements = 2 * net.kv_heads * net.head_size * self.prompt if how.cp > 1 else 0
+        return float(tensor_bytes(elements, kept_wide(storage)))
 
 
 @dataclass(frozen=True)
@@ -145,6 +163,8 @@ class Memory:
     """Each works on a part of the batch."""
     groups: int = 1
     """Groups of devices, each with sequences of its own."""
+    contexts: int = 1
+    """Devices that each have a part of the tokens of a sequence; a token to write is on one of them."""
 
     @property
     def cache_bytes(self) -> float:
@@ -158,7 +178,8 @@ class Memory:
 
     def _activations(self, batch: int) -> float:
         part = -(-batch // self.stages)
-        return max(min(part, self.together) * self.prompt_of_one_bytes, part * self.token_of_one_bytes)
+        own = -(-part // self.contexts)
+        return max(min(part, self.together) * self.prompt_of_one_bytes, own * self.token_of_one_bytes)
 
     @property
     def total_bytes(self) -> float:

@@ -6,6 +6,9 @@
   and back. Lepikhin et al., "GShard", 2020. arXiv:2006.16668
 - Pipeline (`pp`): layers are divided, and batches are cut so that all stages work. In training a device may have
   several parts of the layers that take turns (`virtual`). Narayanan et al., SC 2021. arXiv:2104.04473
+- Context (`cp`): the tokens of each sequence are divided, and its cache with them. Keys and values are gathered before
+  the attention of prompts: Dubey et al., "The Llama 3 Herd of Models", 2024, section 3.3.2. arXiv:2407.21783. In decode
+  queries go to all parts of the cache: Yang et al., 2024, section 3.6. arXiv:2411.01783
 - Sequence (`sequence`): in training, tensor-parallel devices also divide the tokens of what they do not divide
   otherwise. Korthikanti et al., 2022. arXiv:2205.05198
 - Data (`dp`): in training, each has the whole network and some of the sequences; `rooflint.prediction.gradients`.
@@ -47,10 +50,12 @@ class Parallelism:
     """Parts of the layers that each device of a pipeline has, which take turns: of training."""
     sequence: bool = False
     """Whether devices of a `tp` divide tokens where they do not divide products: of training."""
+    cp: int = 1
+    """Parts of each sequence, each with a `tp` of devices and its own part of the cache."""
 
     def __post_init__(self) -> None:
         """Raises WorkloadError for less than one, for what needs others, and for experts of a part of a group."""
-        for name in ("tp", "pp", "ep", "dp"):
+        for name in ("tp", "pp", "cp", "ep", "dp"):
             if getattr(self, name) < 1:
                 raise WorkloadError(f"--{name}: want 1 or more, found {getattr(self, name)}")
         if self.virtual < 1 or (self.virtual > 1 and self.pp == 1):
@@ -59,11 +64,13 @@ class Parallelism:
             raise WorkloadError("--sp needs --tp 2 or more")
         if self.ep > 1 and self.ep % self.tp:
             raise WorkloadError(f"--ep: want a multiple of --tp, {self.tp}, found {self.ep}")
+        if self.cp > 1 and self.ep > 1:
+            raise WorkloadError(f"--cp beside --ep is not modelled: want one of them, found {self.cp} and {self.ep}")
 
     @property
     def of_stage(self) -> int:
         """Devices of a stage."""
-        return max(self.tp, self.ep)
+        return max(self.tp, self.ep) * self.cp
 
     @property
     def devices(self) -> int:
@@ -73,7 +80,7 @@ class Parallelism:
     @property
     def groups(self) -> int:
         """Groups of a stage that each have sequences of their own."""
-        return self.of_stage // self.tp
+        return self.of_stage // (self.tp * self.cp)
 
     @property
     def copies(self) -> int:
@@ -82,7 +89,7 @@ class Parallelism:
 
     def __str__(self) -> str:
         """`tp 8, pp 2`; empty for one device."""
-        given = {name: getattr(self, name) for name in ("tp", "pp", "ep", "dp")}
+        given = {name: getattr(self, name) for name in ("tp", "pp", "cp", "ep", "dp")}
         words = [f"{name} {count}" for name, count in given.items() if count > 1]
         words += [f"{self.virtual} virtual stages"] if self.virtual > 1 else []
         words += ["sequence parallel"] if self.sequence else []
@@ -134,6 +141,8 @@ def shard(net: Transformer, how: Parallelism) -> Transformer:
     vectors of MLA are everywhere. Raises WorkloadError for what cannot be divided evenly.
     """
     tp = how.tp
+    if how.cp > 1:
+        _refuse_context(net)
     _divides(net, "heads", net.heads, tp)
     if net.feed_forward:
         _divides(net, "columns of the feed-forward", net.feed_forward, tp)
@@ -150,6 +159,30 @@ def shard(net: Transformer, how: Parallelism) -> Transformer:
         vocabulary=-(-net.vocabulary // tp),
         experts=_experts(net, net.experts, how) if net.experts else None,
     )
+
+
+def _refuse_context(net: Transformer) -> None:
+    """Raises WorkloadError where parts of a sequence do not need all of its keys and values as they are kept."""
+    if net.latent:
+        raise WorkloadError(f"{net.name}: --cp is not modelled for multi-head latent attention; want no --cp")
+    if net.window_layers:
+        raise WorkloadError(f"{net.name}: --cp is not modelled for layers with a window; want no --cp")
+
+
+def context_share(how: Parallelism, batch: int, new: int, past: int = 0) -> tuple[int, int, int]:
+    """Sequences, new and past tokens of a pass in which one device does as much as its share of a whole one.
+
+    Each of `cp` devices has the c-th and the c-th last of 2 · cp parts of a prompt of T tokens. Its T / cp tokens see
+    T / cp · (T + 1) / 2 keys, as if they came behind (T − T / cp) / 2 others. A token to write has a device of its own
+    for products; the cache of each sequence is on all devices.
+    """
+    if how.cp == 1:
+        return batch, new, past
+    if new > 1:
+        each = -(-new // how.cp)
+        return batch, each, (new - each) // 2
+    own = -(-batch // how.cp)
+    return own, 1, -(-batch * past // (own * how.cp))
 
 
 def _experts(net: Transformer, experts: Experts, how: Parallelism) -> Experts:
@@ -193,6 +226,8 @@ def exchanges(whole: Transformer, layers: Transformer, how: Parallelism, batch: 
 
     `whole` is the network as it is. A group reads `new` tokens of each of `batch` sequences.
     """
+    yield from _of_context(layers, how, batch, new)
+    batch, new, _ = context_share(how, batch, new)
     width, count = batch * new * whole.hidden, layers.layers
     experts = layers.experts.layers if layers.experts else 0
     if how.tp > 1:
@@ -210,6 +245,22 @@ def exchanges(whole: Transformer, layers: Transformer, how: Parallelism, batch: 
             yield Exchange(name, "all_to_all", copies * whole.hidden, how.ep, experts, routed)
 
 
+def _of_context(layers: Transformer, how: Parallelism, batch: int, new: int) -> Iterator[Exchange]:
+    """Keys and values of prompts; of tokens the queries, and a result and its sum of exponents from each of `cp`.
+
+    `layers` has the heads that a device of a `tp` has. Fewer sequences than devices are sent as if there were as many.
+    """
+    if how.cp == 1:
+        return
+    if new > 1:
+        width = 2 * layers.kv_heads * layers.head_size
+        yield Exchange("keys and values", "all_gather", batch * new * width, how.cp, layers.layers)
+        return
+    padded = how.cp * -(-batch // how.cp)
+    yield Exchange("queries", "all_gather", padded * layers.heads * layers.head_size, how.cp, layers.layers)
+    yield Exchange("results", "all_to_all", padded * layers.heads * (layers.head_size + 1), how.cp, layers.layers)
+
+
 def devices_of(experts: ArrayLike, per_token: ArrayLike, members: ArrayLike) -> NDArray[np.float64]:
     """Devices that have experts of a token, on the mean where all choices are as likely: members · (1 − none). [1]
 
@@ -224,6 +275,7 @@ def devices_of(experts: ArrayLike, per_token: ArrayLike, members: ArrayLike) -> 
     return np.asarray(shared * (1 - none))
 
 
-def hop(net: Transformer, batch: int, new: int) -> Exchange:
+def hop(net: Transformer, how: Parallelism, batch: int, new: int) -> Exchange:
     """What goes from a stage to the next one."""
+    batch, new, _ = context_share(how, batch, new)
     return Exchange("next stage", "point_to_point", batch * new * net.hidden, 2, 1)

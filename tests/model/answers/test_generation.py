@@ -191,7 +191,9 @@ def test_bytes_on_the_wire_of_a_ring_are_told():
 
 
 def test_a_system_wants_to_be_told_how_it_shares():
-    with pytest.raises(RooflintError, match=r"^'hgx-h100' is 8 devices; add --tp, --pp or --ep, or name nvidia/h1"):
+    with pytest.raises(
+        RooflintError, match=r"^'hgx-h100' is 8 devices; add --tp, --pp, --cp or --ep, or name nvidia/h1"
+    ):
         rl.generate("llama-3.1-8b", "hgx-h100", generate=8)
     one, two = rl.generate("llama-3.1-8b", "hgx-h100", generate=8, tp=[1, 2]).columns["total_s"]
     assert one == rl.generate("llama-3.1-8b", "h100-sxm5", generate=8).columns["total_s"][0]
@@ -208,7 +210,7 @@ def test_a_system_wants_to_be_told_how_it_shares():
         (("-d", "t4", "--tp", "2", "--generate", "8"), "nvidia/t4: tp 2: want a system of such devices, found none"),
         (
             ("-d", "h100-sxm5", "--tp", "2", "--past", "9"),
-            "--past cannot be used with --tp, --pp and --ep, which read a",
+            "--past cannot be used with --tp, --pp, --cp and --ep, which read",
         ),
         (("-d", "h100-sxm5", "--tp", "8", "--ep", "4", "--generate", "8"), "--ep: want a multiple of --tp, 8, found 4"),
     ],
@@ -219,6 +221,28 @@ def test_what_cannot_be_shared_is_refused_in_a_sentence(arguments, problem):
     assert str(result.exception).startswith(problem)
 
 
+def test_parts_of_sequences_are_told_with_their_exchanges_and_their_cache():
+    asked = ("compare", "llama-3.1-70b", "-d", "hgx-h100", "--tp", "2", "--cp", "4")
+    asked += ("--prompt", "65536", "--generate", "64", "--batch", "4")
+    plain = " ".join(run(*asked).split())
+    assert "tp 2, cp 4; roofline latency" in plain
+    # 2 · 4 · 128 · 2 B of 65 536 tokens in 80 layers, of which 3/4 are sent; in decode there are none
+    assert "all-gather, keys and 4 80 × 134 MB 8.05 GB — 0 B values" in plain
+    assert "keys and values of 16 400 tokens of 4 sequences" in plain
+    found = rl.generate("llama-3.1-70b", "hgx-h100", prompt=65536, generate=64, batch=4, tp=2, cp=4)
+    assert json.loads(run(*asked, "-f", "json")) == found.answer().record.dump()
+    assert found.answer().record.dump()["cp"] == 4
+    analyzed = json.loads(run("analyze", *asked[1:], "-f", "json"))
+    assert analyzed["devices"] == found.answer().record.dump()["devices"]
+    swept = json.loads(run("sweep", *asked[1:-2], "--batches", "2,4", "-f", "json"))
+    assert swept["sweeps"][0]["points"][1]["first_token_s"] == found.found[0].first_token_s
+
+
+def test_a_training_step_has_no_parts_of_sequences():
+    with pytest.raises(RooflintError, match="--cp cannot be used with --train, whose answer is one step"):
+        run("analyze", "llama-3.1-8b", "hgx-h100", "--train", "--cp", "2")
+
+
 def test_several_devices_read_a_prompt_alone():
     first, both = (
         json.loads(run("compare", "llama-3.1-70b", "-d", "hgx-h100", "--tp", "8", "-f", "json", *more))["devices"][0]
@@ -226,7 +250,9 @@ def test_several_devices_read_a_prompt_alone():
     )
     assert (first["decode"], first["token_s"]) == (None, None)
     assert first["first_token_s"] == both["first_token_s"]
-    with pytest.raises(RooflintError, match=r"bert-base: is an encoder, .* want no --generate, --tp, --pp or --ep"):
+    with pytest.raises(
+        RooflintError, match=r"bert-base: is an encoder, .* want no --generate, --tp, --pp, --cp or --ep"
+    ):
         run("compare", "bert-base", "-d", "hgx-h100", "--tp", "2")
 
 

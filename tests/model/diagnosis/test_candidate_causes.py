@@ -7,7 +7,6 @@ import pytest
 from rooflint.diagnosis.candidate_causes import (
     FEWEST,
     _needed_rate,
-    _round_value,
     candidate_causes,
     contradictions,
     is_outlier,
@@ -160,18 +159,17 @@ def test_a_clock_that_nothing_supports_needs_two_claims(family):
     ("path", "wrong", "wanted"),
     [
         (BUS, 512 / 8, [
-            (1.7, "2", "bus 512 bit would have to be 256 bit", "256 bit"),
-            (3.2, "2", "pin_rate 8 Gbit/s would have to be 4 Gbit/s", "4 Gbit/s"),
+            (0.9, "2", "bus 512 bit would have to be 256 bit, as in small", "256 bit"),
+            (1.7, "2", "pin_rate 8 Gbit/s would have to be 4 Gbit/s", "4 Gbit/s"),  # as elder has it
         ]),
-        (BUS, 384 / 8, [
-            (1.7, "3/2", "bus 384 bit would have to be 256 bit", "256 bit"),
-            (3.2, "3/2", "pin_rate 8 Gbit/s would have to be 5.33333 Gbit/s", "5.33333 Gbit/s"),
+        (BUS, 384 / 8, [  # nobody prints 5.33333 Gbit/s
+            (0.9, "3/2", "bus 384 bit would have to be 256 bit, as in small", "256 bit"),
         ]),
         (PIN_RATE, 6e9 / 8, [  # 341.3 bit are no multiple of 32; small has 6 Gbit/s, not 8
             (3.2, "3/4", "pin_rate 6 Gbit/s would have to be 8 Gbit/s", "8 Gbit/s"),
         ]),
         (PIN_RATE, 4e9 / 8, [
-            (1.2, "1/2", "bus 256 bit would have to be 512 bit; 256 bit is that of small", "512 bit"),
+            (3.2, "1/2", "bus 256 bit would have to be 512 bit", "512 bit"),  # no device has that
             (3.2, "1/2", "pin_rate 4 Gbit/s would have to be 8 Gbit/s", "8 Gbit/s"),
         ]),
     ],
@@ -182,11 +180,11 @@ def test_a_wrong_fact_of_a_bandwidth_is_among_those_that_would_have_to_be_anothe
 
 
 def test_a_value_that_a_sibling_has_costs_less_than_one_that_nothing_supports(family):
-    # small has 6 Gbit/s; 8 are 4/3 of it
+    # small has 6 Gbit/s on 256 bit as well; 8 are 4/3 of it
     case = family.bandwidth(family.big, 192e9)
     assert told(candidate_causes(case, case.span)) == [
         (1.2, "4/3", "bus 256 bit would have to be 192 bit; 256 bit is that of small", "192 bit"),
-        (1.7, "4/3", "pin_rate 8 Gbit/s would have to be 6 Gbit/s", "6 Gbit/s"),
+        (0.9, "4/3", "pin_rate 8 Gbit/s would have to be 6 Gbit/s, as in small", "6 Gbit/s"),
     ]
 
 
@@ -390,38 +388,6 @@ def test_without_a_device_a_clock_of_any_size_is_plausible(family):
         (2.8, "2/7", "per_group 4 would have to be 14", "14"),
         (4.0, "2/7", "clock 1500 MHz would have to be 5250 MHz", "5250 MHz"),
     ]
-
-
-def narrow(ratio):
-    return Span(ratio * (1 - 1e-6), ratio * (1 + 1e-6))
-
-
-@pytest.mark.parametrize(
-    ("path", "ratio", "wanted"),
-    [
-        (CLOCK, 1500 / 1230, 1.23e9),
-        (CLOCK, 1500 / 1234, 1.234e9),
-        (CLOCK, 1500 / 1234.5, None),  # clocks are printed with four digits
-        (PIN_RATE, 8 / 6.25, 6.25e9 / 8),
-        (PIN_RATE, 8 / 6.254, None),  # and everything else with three
-        (GROUPS, 16 / 15, 15.0),
-        (GROUPS, 16 / 15.5, None),  # counts are whole
-        (GROUPS, 16 / 132, 132.0),
-        (BUS, 256 / 224, 224 / 8),  # buses come in 32 bit
-        (BUS, 256 / 225, None),
-        (INT8, 1024, 0.5),  # a rate may be less than a MAC if it is a power of two
-        (INT8, 2048 / 3, None),
-    ],
-)
-def test_a_value_that_is_needed_is_one_that_would_be_printed(family, path, ratio, wanted):
-    found = _round_value(family.big.facts[path], narrow(ratio))
-    assert found == (wanted if wanted is None else pytest.approx(wanted, rel=1e-9))
-
-
-def test_a_wide_tolerance_leaves_the_roundest_value(family):
-    # 1500 MHz / 1.2 to 1.3 are 1154 to 1250 MHz, whose middle is 1201; 8 / 2.9 … 3.1 Gbit/s is 8/3 as a fraction
-    assert _round_value(family.big.facts[CLOCK], Span(1.21, 1.29)) == pytest.approx(1.2e9)
-    assert _round_value(family.big.facts[PIN_RATE], Span(2.9, 3.1)) == pytest.approx(1e9 / 3)
 
 
 def test_the_rate_that_a_peak_needs_is_the_architectures_own_or_a_power_of_two(family):

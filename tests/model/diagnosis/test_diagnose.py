@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from rooflint.base.facts import Factor, Ladder
 from rooflint.base.units import parse_quantity
-from rooflint.diagnosis.candidate_causes import _is_bus, can_have, is_built
+from rooflint.diagnosis import values
+from rooflint.diagnosis.candidate_causes import can_have
 from rooflint.diagnosis.causes import Case, Cause, Span
 from rooflint.diagnosis.diagnose import CANDIDATES, MAX_CAUSES, candidates, diagnose, shortlist
 from rooflint.hardware.registry import Registry
@@ -507,41 +508,10 @@ def test_a_sparse_rate_in_an_architecture_is_called_sparse_for_dense(sparse):
     assert (cause.fact.file.stem, cause.repair) == ("hopper-gh100", "1024 MAC")
 
 
-@pytest.mark.parametrize(
-    ("bits", "is_built"),
-    [(64, True), (352, True), (1008, False), (1024, True), (1056, False), (7680, True), (16384, True), (16320, False)],
-)
-def test_a_bus_is_of_channels_up_to_1024_bit_and_of_stacks_beyond(bits, is_built):
-    assert _is_bus(bits) is is_built
-
-
 def test_bus_widths_that_are_not_built_are_not_proposed():
     # 3352 GB/s of 5120 bit; 10.68 TB/s would need 16 320 bit
     causes = diagnose(bandwidth(H100, "hbm3", 10.68e12, 0.005e12))
     assert not any(cause.fact and cause.fact.path.endswith(".bus") for cause in causes)
-
-
-@pytest.mark.parametrize(
-    ("path", "value", "built"),
-    [
-        ("units.tensor_core.groups", 132, True),
-        ("units.tensor_core.groups", 0, False),
-        ("units.tensor_core.groups", 17.5, False),
-        ("units.tensor_core.clock", 50e6, True),
-        ("units.tensor_core.clock", 49e6, False),
-        ("units.tensor_core.clock", 10e9, True),
-        ("units.tensor_core.clock", 11e9, False),
-        ("memories.hbm3.pin_rate", 9.2e9 / 8, True),
-        ("memories.hbm3.pin_rate", 64e9 / 8, True),
-        ("memories.hbm3.pin_rate", 65e9 / 8, False),
-        ("units.tensor_core.macs_per_clock.fp8", 1536, True),  # 3 × 2⁹
-        ("units.tensor_core.macs_per_clock.fp8", 1 / 64, True),  # of gaming cards in FP16
-        ("units.tensor_core.macs_per_clock.fp8", 1024 / 132, False),
-        ("units.tensor_core.macs_per_clock.fp8", 2**21, False),
-    ],
-)
-def test_a_fact_is_proposed_only_a_value_that_is_built(path, value, built):
-    assert is_built(H100.facts[path], value) is built
 
 
 def test_no_more_groups_are_proposed_than_the_die_has():
@@ -555,5 +525,33 @@ def test_a_width_that_another_device_has_is_proposed_although_it_is_odd():
     # 6016 bit: the H100 NVL with 94 GB, as its driver prints it
     bus = H100.facts["memories.hbm3.bus"]
     case = bandwidth(H100, "hbm3", 3.35e12, 0.005e12)
-    assert can_have(case, bus, 6016 / 8) and not is_built(bus, 6016 / 8)
+    assert can_have(case, bus, 6016 / 8) and not values.is_built(bus, 6016 / 8)
     assert not can_have(case, bus, 6048 / 8)
+
+
+RTX_3070, V100 = REGISTRY.get("nvidia/rtx-3070"), REGISTRY.get("nvidia/v100-sxm2-16gb")
+
+
+@pytest.mark.parametrize(
+    ("path", "wrong", "right"),
+    [
+        ("memories.gddr6.bus", 192 / 8, "256 bit"),  # a rate of 18.6667 Gbit/s per pin would do, too: nobody prints it
+        ("memories.gddr6.bus", 128 / 8, "256 bit"),
+        ("memories.gddr6.pin_rate", 16e9 / 8, "14 Gbit/s"),  # a bus of 224 bit would do, too: no device has it
+        ("memories.gddr6.pin_rate", 14e9 / 8 / 8, "14 Gbit/s"),  # eight transfers a clock; or a GDDR bus of 2048 bit
+    ],
+)
+def test_of_a_bus_and_its_rate_that_is_doubted_whose_right_value_other_devices_have(path, wrong, right):
+    causes = diagnose(bandwidth(planted(RTX_3070, path, wrong), "gddr6", 448e9, 0.5e9))
+    assert (causes[0].fact.path, causes[0].repair) == (path, right)
+    assert not any(cause.repair in ("18.6667 Gbit/s", "224 bit", "2048 bit") for cause in causes)
+
+
+@pytest.mark.parametrize(("device", "wrong", "right"), [(V100, 12, 6), (A100, 6, 12), (H100, 12, 18)])
+def test_a_wrong_number_of_links_is_doubted_before_a_rate_that_all_links_have(device, wrong, right):
+    other = planted(device, "links.nvlink.count", wrong)
+    link = other.links["nvlink"]
+    expected = device.links["nvlink"].derivation().result
+    allowed = span(link.derivation().result, expected, 0.5e9)
+    cause = diagnose(Case(link.derivation(), allowed, other, REGISTRY))[0]
+    assert (cause.fact.path, cause.repaired.value) == ("links.nvlink.count", right)

@@ -211,7 +211,7 @@ def test_a_device_says_what_it_is():
             "tensor_core has no structured sparsity in fp64 (has: tf32, bf16, fp16, fp8, int8)",
         ),
         (lambda: T4.unit("tensor_core").fact("bus"), "tensor_core has no fact 'bus'"),
-        (lambda: T4.memory("gddr6").fact("clock"), "gddr6 has no fact 'clock' (has: capacity, bus, pin_rate)"),
+        (lambda: T4.memory("gddr6").fact("clock"), "gddr6 has no fact 'clock' (has: capacity, bus, pin_rate, ecc)"),
         (lambda: T4.best_unit("fp8"), "nvidia/t4 does not support fp8 (has: fp16, fp32, fp64, int4, int8)"),
         (HAILO.main_memory, "hailo/hailo-8 has no memory with a known bandwidth"),
     ],

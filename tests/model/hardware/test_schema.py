@@ -439,7 +439,8 @@ def test_facts_can_stand_at_these_paths_and_at_no_others():
         ),
         *("units.*.groups", "units.*.per_group", "units.*.issue_threads", "units.*.clock", "units.*.clock_of.*"),
         *("units.*.macs_per_clock.*", "units.*.sparsity.*"),
-        *("memories.*.capacity", "memories.*.bus", "memories.*.pin_rate", "memories.*.bandwidth", "caches.*.capacity"),
+        *("memories.*.capacity", "memories.*.bus", "memories.*.pin_rate", "memories.*.bandwidth"),
+        *("memories.*.ecc", "caches.*.capacity"),
         *("links.*.count", "links.*.rate"),
     }
 

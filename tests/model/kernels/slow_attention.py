@@ -3,9 +3,11 @@
 import math
 
 
-def slow_bytes_s(moved, chip, c, warm):
-    """As rooflint.kernels.stream.bytes_s. [s]"""
+def slow_bytes_s(moved, chip, c, warm, writes=False):
+    """As rooflint.kernels.stream.bytes_s; `writes`: of a kernel that writes about as much as it reads. [s]"""
     dram = c.dram_efficiency * chip.bandwidth_bytes_per_s
+    if writes and chip.ecc:
+        dram *= c.ecc_left
     l2 = max(dram, c.l2_bytes * chip.sms * chip.clock_hz)
     miss = 1.0
     if warm:

@@ -33,7 +33,8 @@ def _op_s(op, chip, shared, products, stored_bytes, element_bytes, gap_s):
     elif sequences or (not op.macs and op.kind not in STREAMED):
         work, clocks = moved / chip.bandwidth_bytes_per_s, shared.stream.launch_clocks
     elif not op.macs or (op.kind.startswith("conv") and op.n == 1 and op.groups > 1):
-        work, clocks = streamed, shared.stream.launch_clocks
+        left = shared.stream.ecc_left if chip.ecc else 1.0
+        work, clocks = streamed / left, shared.stream.launch_clocks
     else:
         memory = moved / (shared.products.dram_efficiency * chip.bandwidth_bytes_per_s)
         size = shapes(op.m, op.n, op.k, op.groups)

@@ -41,6 +41,23 @@ def test_the_ramp_ends_at_what_a_stream_attains():
     assert ramp[-1] == pytest.approx(CONSTANTS.dram_efficiency * chip.bandwidth_bytes_per_s, rel=1e-3)
 
 
+def test_error_correction_inside_of_the_memory_costs_kernels_that_write():
+    # 100 GB of an L40S: 864 GB/s × 0.883 × e; the same memory without it gives 864 GB/s × e
+    chip = CHIPS["nvidia/l40s"]
+    assert chip.ecc == 1 / 16
+    attained = 864e9 * 0.883 * CONSTANTS.dram_efficiency
+    assert seconds(100e9, chip) == pytest.approx(100e9 / attained, rel=1e-4)
+    assert seconds(100e9, replace(chip, ecc=0.0)) == pytest.approx(100e9 / (attained / 0.883), rel=1e-4)
+    assert CHIPS["nvidia/h100-sxm5-80gb"].ecc == 0  # HBM has its bits beside the data
+
+
+def test_what_reads_loses_nothing_to_error_correction():
+    chip = CHIPS["nvidia/l40s"]
+    moved = np.array([1e10])
+    off = replace(chip, ecc=0.0)
+    assert stream.bytes_s(moved, chip, CONSTANTS, warm=False) == stream.bytes_s(moved, off, CONSTANTS, warm=False)
+
+
 def test_half_of_the_bytes_miss_where_they_reach_past_l2():
     chip = CHIPS["nvidia/a100-sxm4-80gb"]
     reach = np.array([CONSTANTS.l2_reach * chip.l2_bytes])

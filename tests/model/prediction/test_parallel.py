@@ -190,3 +190,65 @@ def test_a_device_that_cannot_compute_stays_with_its_reason():
     there = Place(v100, Parallelism(8), replace(HGX, device=v100))
     (one,) = generate([there], Run(LLAMA, 8, 256, 16), ENERGIES, Setting("fp8"))
     assert one.found is None and "does not support fp8" in one.contender.refused
+
+
+# ---- Context
+
+
+def test_parts_of_a_sequence_share_its_cache_and_its_prompt():
+    how, run = Parallelism(cp=4), Run(LLAMA, 4, 8000, 193)
+    each = run.memory("bf16", how)
+    # 80 layers of 8 heads of keys and of values of 128, 2 B each, of (8000 + 193 − 1) / 4 tokens of 4 sequences
+    assert each.cache_bytes == 80 * 2 * 8 * 128 * 2 * 2048 * 4
+    assert each.weight_bytes == run.memory("bf16").weight_bytes
+    # activations of 2000 tokens, and the keys and values of all 8000 in a layer
+    alone = Run(LLAMA, 4, 2000, 193).memory("bf16")
+    assert each.prompt_of_one_bytes == alone.prompt_of_one_bytes + 2 * 8 * 128 * 2 * 8000
+    assert each.token_of_one_bytes == alone.token_of_one_bytes
+    assert each.activation_bytes == each.prompt_of_one_bytes  # a pass reads one such prompt
+    assert each.largest_batch(200e9) > run.memory("bf16").largest_batch(200e9)
+
+
+def test_parts_of_a_prompt_wait_for_keys_and_values_at_the_bandwidth_of_links():
+    found = ran(Parallelism(cp=8), setting=Setting("bf16", launch="free"), batch=1, prompt=4096)
+    # 7/8 of 80 layers of 2 × 8 × 128 × 2 B of 4096 tokens, at 18 × 25 GB/s
+    assert found.prefill.waits_s["network"] == pytest.approx(80 * 2 * 8 * 128 * 2 * 4096 * 7 / 8 / 450e9, rel=1e-9)
+    # queries of 8 padded sequences of 64 heads of 128, and their results with a sum
+    sent = 80 * 8 * 64 * (128 + 129) * 2 * 7 / 8
+    assert found.decode.waits_s["network"] / 15 == pytest.approx(sent / 450e9, rel=1e-9)
+
+
+@pytest.mark.parametrize("fidelity", ["roofline", "silicon"])
+def test_parts_of_a_long_prompt_are_read_nearly_as_fast_as_there_are_devices(fidelity):
+    setting = Setting("bf16", fidelity=fidelity)
+    one, many = (ran(how, setting=setting, batch=1, prompt=65536) for how in (Parallelism(), Parallelism(cp=8)))
+    assert 0.7 * one.first_token_s / 8 < many.first_token_s < 1.3 * one.first_token_s / 8
+    assert one.first_token_s / 8 < many.first_token_s or fidelity == "silicon"
+    # of one sequence all devices read all weights, but a part of the cache
+    assert one.token_s / 8 < many.token_s < one.token_s
+    assert sum(many.prefill.waits_s.values()) == pytest.approx(many.first_token_s, rel=1e-12)
+
+
+def test_energy_and_ops_of_parts_of_sequences_are_those_of_all_devices():
+    one, many = ran(Parallelism(), batch=8, prompt=4096), ran(Parallelism(cp=8), batch=8, prompt=4096)
+    assert one.prefill.ops <= many.prefill.ops <= one.prefill.ops * 1.02  # but for a head on each device
+    assert many.decode.ops == pytest.approx(one.decode.ops, rel=1e-3)
+    assert many.prefill.energy_j > one.prefill.energy_j
+
+
+@pytest.mark.parametrize(
+    ("name", "how", "prompt", "problem"),
+    [
+        ("llama-3.1-70b", Parallelism(4, cp=4), 256, "--cp: want at most the 8 devices of nvidia/hgx-h100, found 16"),
+        (
+            "llama-3.1-70b",
+            Parallelism(cp=8),
+            15,
+            "--cp: want a --prompt of at least 16 tokens, 2 for each part; found 15",
+        ),
+        ("llava-1.5-7b", Parallelism(cp=2), 2048, "--cp is not modelled for prompts with images; want no --cp"),
+    ],
+)
+def test_parts_of_sequences_that_are_not_modelled_are_refused(name, how, prompt, problem):
+    with pytest.raises(RooflintError, match=problem):
+        ran(how, net=network_named(name), prompt=prompt)

@@ -2,8 +2,9 @@
 
 import pytest
 
+from rooflint.workloads.configuration import keys_seen
 from rooflint.workloads.networks import network_named
-from rooflint.workloads.parallelism import Parallelism, Routed, devices_of, exchanges, shard, stage
+from rooflint.workloads.parallelism import Parallelism, Routed, context_share, devices_of, exchanges, shard, stage
 from rooflint.workloads.transformer import Step, table
 from rooflint.workloads.workload import WorkloadError
 
@@ -119,3 +120,75 @@ def test_a_batch_need_not_go_into_the_copies_of_experts():
     part = shard(network_named("llama-4-maverick").transformer, Parallelism(tp=2, ep=8))
     rows = {row.name: row for row in table(part, 7, 1, [Step(100)]).rows()}
     assert rows["experts_down"].m == 4
+
+
+# ---- Context
+
+
+def in_turn(parts, tokens):
+    """The tokens of each device, one by one: the c-th and the c-th last of twice as many parts."""
+    size = tokens // (2 * parts)
+    for part in range(parts):
+        first, last = part * size, tokens - (part + 1) * size
+        yield [*range(first, first + size), *range(last, last + size)]
+
+
+@pytest.mark.parametrize(("parts", "tokens"), [(2, 8), (2, 4096), (4, 64), (8, 1024)])
+def test_each_part_of_a_prompt_sees_as_many_keys_as_the_formula_says(parts, tokens):
+    batch, new, past = context_share(Parallelism(cp=parts), 3, tokens)
+    assert (batch, new * parts) == (3, tokens)
+    for own in in_turn(parts, tokens):
+        # a token sees those before it and itself
+        assert sum(token + 1 for token in own) == keys_seen(new, past)
+
+
+@pytest.mark.parametrize("new", [1, 512])
+def test_all_parts_of_sequences_compute_what_a_device_does(new):
+    how, batch = Parallelism(cp=4), 8
+    of_one, own, past = context_share(how, batch, new, 0 if new > 1 else 1000)
+    whole, part = macs(LLAMA, batch, new, 0 if new > 1 else 1000), macs(LLAMA, of_one, own, past)
+    times = dict.fromkeys(whole, 4) | ({"head": 1} if new > 1 else {})  # the last token of a prompt alone has logits
+    assert whole == pytest.approx({name: times[name] * each for name, each in part.items()}, rel=2e-3)
+
+
+def test_a_cache_of_one_sequence_is_read_by_all():
+    # 1000 tokens on 4 devices; each makes the products of the one new token
+    assert context_share(Parallelism(cp=4), 1, 1, 1000) == (1, 1, 250)
+    # six sequences: two of each device, and 6 × 1000 / 4 keys for them
+    assert context_share(Parallelism(cp=4), 6, 1, 1000) == (2, 1, 750)
+    assert context_share(Parallelism(8), 6, 1, 1000) == (6, 1, 1000)
+
+
+def test_keys_and_values_are_gathered_and_queries_go_to_all_of_the_cache():
+    how = Parallelism(2, cp=4)
+    own = shard(LLAMA, how)
+    prompts = {one.title: one for one in exchanges(LLAMA, own, how, 3, 1024)}
+    # 4 heads of keys and of values of 128, of 3 × 1024 tokens
+    gathered = prompts["all-gather, keys and values"]
+    assert (gathered.elements, gathered.members, gathered.times) == (2 * 4 * 128 * 3 * 1024, 4, 80)
+    assert prompts["all-reduce, attention"].elements == 3 * 256 * 8192
+    tokens = {one.title: one for one in exchanges(LLAMA, own, how, 8, 1)}
+    # 32 heads of queries of 8 sequences; results have a sum of exponents beside them
+    assert tokens["all-gather, queries"].elements == 8 * 32 * 128
+    assert tokens["all-to-all, results"].elements == 8 * 32 * 129
+    assert tokens["all-reduce, attention"].elements == 2 * 8192
+    assert "all-gather, keys and values" not in tokens
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("deepseek-v3", "--cp is not modelled for multi-head latent attention; want no --cp"),
+        ("gpt-oss-20b", "--cp is not modelled for layers with a window; want no --cp"),
+    ],
+)
+def test_context_parallelism_refuses_what_it_does_not_model(name, problem):
+    with pytest.raises(WorkloadError, match=problem):
+        shard(network_named(name).transformer, Parallelism(cp=2))
+
+
+def test_context_and_experts_are_refused_together():
+    with pytest.raises(WorkloadError, match="--cp beside --ep is not modelled: want one of them, found 2 and 8"):
+        Parallelism(1, 1, 8, cp=2)
+    with pytest.raises(WorkloadError, match="--cp: want 1 or more, found 0"):
+        Parallelism(cp=0)

@@ -252,3 +252,11 @@ def test_doubled_peaks_of_a_name_stay_sparse_where_one_more_is_of_another_rate(a
 def test_a_peak_within_a_hundredth_is_not_accused_without_a_cause(audited, printed, status):
     (found,) = audited(f"device,bf16_tflops\nL4,{printed}\n")
     assert (found.status, bool(found.explanations) and status == "rounded") == (status, False)
+
+
+def test_doubled_peaks_beside_a_doubled_memory_are_of_a_pair(audited):
+    header = "device,mem_gb,bf16_tflops,fp16_tflops,fp8_tflops\n"
+    findings = audited(f"{header}GB200,384,4500,4500,9000\n")
+    assert all("several devices" in one.explanations[0].error for one in findings)
+    findings = audited(f"{header}GB200,186,4500,4500,9000\n")
+    assert all("several devices" not in one.explanations[0].error for one in findings if one.is_wrong)

@@ -152,18 +152,22 @@ def test_a_run_of_a_part_of_the_claims_says_what_a_repair_fixes_of_it_and_of_all
     first = cause()
     key = (first.file, first.line, first.path, first.repair)
     failing = [red(name, cause()) for name in "ab"] + [red(name, cause(2, fixes=0)) for name in "xyz"]
-    (sentence,) = sentences(failing, {key: ["a", "b", "c", "d"]})  # of which c and d were not judged
+    sentence, rest = sentences(failing, {key: ["a", "b", "c", "d"]})  # of which c and d were not judged
     assert sentence.startswith(
         "A single change fixes 2 of 5 failures here (at least 4 among all claims) and breaks nothing: "
     )
+    names = ", ".join(one.nodeid for one in failing[2:])
+    assert rest == f"3 of 5 failures have other causes: {names}"
 
 
 def test_nothing_is_said_of_repairs_that_mend_one_claim_or_break_another():
     assert list(sentences([red("a", cause(1, fixes=1), cause(2, fixes=9, breaks=1))])) == []
 
 
-def test_three_sentences_are_enough():
-    assert len(list(sentences([red(str(line), cause(line)) for line in range(9)]))) == 3
+def test_three_repairs_are_enough_and_the_other_failures_are_counted():
+    *repairs, rest = sentences([red(str(line), cause(line)) for line in range(9)])
+    assert len(repairs) == 3
+    assert rest.startswith("6 of 9 failures have other causes: ") and rest.endswith(" and 3 more")
 
 
 def test_repairs_that_mend_the_same_claims_share_a_sentence():

@@ -45,6 +45,19 @@ def test_verbose_shows_every_block(halved):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("options", [(), ("-n", "2")])
+def test_the_list_of_failures_says_what_fails_and_no_path_twice(halved, options, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "140")
+    halved.edit("golden/x1.yaml", "{count: core, expect: 4}", "{count: core, expect: 5}")
+    text = halved.run(*options).stdout.str()
+    failed = dict(re.findall(r"^FAILED golden/x1.yaml::(\S+) - (.*)", text, re.MULTILINE))
+    assert len(failed) == 5
+    assert text.rstrip().endswith("\n1 of 5 failures has another cause: golden/x1.yaml::count-core")
+    assert failed["count-core"].startswith("4, not 5: ")
+    assert failed["peak-mac_array-int8"].startswith("16.38 TOP/s, not 32.8 TOP/s: ")
+
+
+@pytest.mark.slow
 def test_other_causes_keep_their_blocks(halved, red):
     halved.edit("golden/x1.yaml", "{count: core, expect: 4}", "{count: core, expect: 5}")
     result = halved.run()
@@ -79,7 +92,7 @@ def test_a_broken_spec_is_one_failure_and_the_claims_on_it_are_not_judged(tiny, 
     text = result.stdout.str()
     assert f"\n{SPEC}:7  tdp: want [value, source, where], found '15 W'" in text
     assert re.search(rf"^_+ {SPEC} _+$", text, re.MULTILINE)  # the spec fails, whichever claim read it first
-    assert f"\nFAILED {SPEC} - {SPEC}:7  tdp" in text
+    assert f"\nFAILED {SPEC} - line 7: tdp" in text
     assert (blocks(text), "claims that rest on it are not judged" in text) == (0, True)
 
 

@@ -24,6 +24,7 @@ _SETTLED = frozenset({"right", "rounded", "disputed", "ambiguous"})
 _POINT_ZERO = re.compile(r"(\d+)\.(0+)(?:\s*[A-Za-z][A-Za-z/]*)?")
 """A number without decimals, as programs write it, and its unit."""
 SPARSE = "sparse for dense"
+SEVERAL = "several devices"
 _OF_PARTS = frozenset({"peak", "bandwidth", "capacity"})
 """Quantities that parts share; a count of units and a clock need not tell."""
 FAR = 32
@@ -45,7 +46,7 @@ LONG = 3
 
 def consistent(findings: Iterable[Finding]) -> list[Finding]:
     """The findings of one name, with the explanation that fits all of its wrong figures first."""
-    listed = _sparse_together(_told_from_half_rate(list(findings)))
+    listed = _pairs_together(_sparse_together(_told_from_half_rate(list(findings))))
     wrong = [finding for finding in listed if finding.is_wrong]
     if len(wrong) < MANY:
         return listed
@@ -91,6 +92,15 @@ def _sparse_together(findings: list[Finding]) -> list[Finding]:
         _ranked(one, {SPARSE}) if told and one in doubled and one.explanations[0].error in known else one
         for one in findings
     ]
+
+
+def _pairs_together(findings: list[Finding]) -> list[Finding]:
+    """Peaks that may be of several devices are, where a memory of the same name is: 384 GB are two GPUs of a GB200."""
+    several = [one for one in findings if one.is_wrong and SEVERAL in _errors(one)]
+    memories = (one.explanations[0] for one in several if one.quantity == "capacity")
+    if len(several) < MANY or not any(SEVERAL in parts_of(first) for first in memories):
+        return findings
+    return [_ranked(one, {SEVERAL}) if one in several else one for one in findings]
 
 
 def of_other_device(

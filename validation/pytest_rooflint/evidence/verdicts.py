@@ -8,6 +8,7 @@ from pytest_rooflint.golden import kinds
 from pytest_rooflint.suite.verdict import Repair, Verdict
 from rooflint.base.errors import shown
 from rooflint.base.facts import Fact
+from rooflint.base.text import counted, some
 from rooflint.diagnosis.causes import UNKNOWN, Cause
 from rooflint_report import verdicts
 
@@ -141,16 +142,18 @@ def sentences(
 ) -> Iterator[str]:
     """The best repairs, one line each; only those that fix several claims and break none.
 
-    Repairs that fix the same claims share a line, because the figures do not decide between them. `fixed` is as for
-    `places`.
+    Repairs that fix the same claims share a line, because the figures do not decide between them. The failures that are
+    left have a line, so that the numbers add up. `fixed` is as for `places`.
     """
     groups: dict[tuple[int | str, ...], list[verdicts.Place]] = {}
     failing = {one.nodeid for one in found if one.outcome == "fail"}
     for place in places(found, fixed):
         if place.fixes > 1 and not place.breaks:
             groups.setdefault((place.fixes, *sorted(place.ids)), []).append(place)
+    left = sorted(failing)
     for group in list(groups.values())[:most]:
         place = group[0]
+        left = [name for name in left if not any(name in (*one.ids, *one.fixed) for one in group)]
         # a repair is tried on all claims, so it may fix some that this run did not judge
         here = min(len(failing.intersection(place.fixed)) or len(place.ids), place.fixes)
         of = f"{place.fixes} of {place.failing} failures"
@@ -160,6 +163,9 @@ def sentences(
             f"{place.to} instead of {place.from_} at {place.file}:{place.line}  {place.path}" for place in group
         )
         yield f"A single change fixes {of} and breaks nothing: write {changes}"
+    if groups and left:
+        have = "has another cause" if len(left) == 1 else "have other causes"
+        yield f"{len(left)} of {counted(len(failing), 'failure')} {have}: {some(left)}"
 
 
 def likeliest(verdict: verdicts.Verdict) -> str:

@@ -5,6 +5,7 @@ full, the others in pytest's own list, one line each. What was printed before th
 not printed again. With `-v` all are printed in full.
 """
 
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -64,9 +65,10 @@ class Fold:
                     )
             self.aside = failed
             terminalreporter.stats["failed"] = [one for one in failed if names.get(id(one), one.nodeid) not in further]
+        texts = [report.longrepr for report in failed]
         result = yield
-        for report in failed:
-            report.nodeid = names.get(id(report), report.nodeid)
+        for report, text in zip(failed, texts, strict=True):
+            report.nodeid, report.longrepr = names.get(id(report), report.nodeid), text
         return result
 
     def _name_after_files(self, failed: Iterable[Any]) -> dict[int, str]:
@@ -89,9 +91,11 @@ class Fold:
             self.told.add(report.nodeid)
 
     def restore(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """After they are printed: all count, and all are listed."""
+        """After they are printed: all count, and all are listed, each in a few words."""
         if self.aside is not None:
             terminalreporter.stats["failed"], self.aside = self.aside, None
+        for report in terminalreporter.stats.get("failed", []):
+            report.longrepr = _short(report)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Any:
@@ -101,6 +105,16 @@ class Fold:
         for line in self.last() if terminal else ():
             terminal.write_line(sanitized(line), bold=True)
         return result
+
+
+def _short(report: pytest.TestReport) -> Any:
+    """What pytest's list of failures shows behind the id of ours: no path, which the id has already."""
+    if text := getattr(report, "rooflint_short", ""):
+        return sanitized(text)
+    if not isinstance(report.longrepr, str) or not hasattr(report, "rooflint_problems"):
+        return report.longrepr
+    place = re.compile(re.escape(report.nodeid.partition("::")[0]) + r":(\d+)  ")
+    return place.sub(r"line \1: ", report.longrepr.lstrip(), count=1)
 
 
 def totals(briefs: Sequence[Brief]) -> Iterator[str]:

@@ -340,6 +340,7 @@ class Run:
         if call.when == "call" and isinstance(item, ClaimItem) and VERDICT in item.stash:
             verdict = item.stash[VERDICT]
             report.rooflint_brief = vars(verdict.brief())
+            report.rooflint_short = verdict.short if report.failed and not verdict.unread else ""
             if verdict.outcome == "fail" or self.config.getoption("--rooflint-evidence"):
                 report.rooflint_verdict = self.results.plain(verdict, call.duration)
             report.rooflint_fixed = self._fixed(verdict)

@@ -135,6 +135,15 @@ class Verdict:
             return None
         return stale(expectation, obtained.value)
 
+    @property
+    def short(self) -> str:
+        """What fails, in a line of a list that has the id already: figures, then the likeliest cause."""
+        figures = (
+            f"{self.obtained_display}, not {self.expected_display}" if self.ratio_text and not self._agrees else ""
+        )
+        said = self.reason or (self.causes[0].text if self.causes else UNKNOWN if figures else self.expected_display)
+        return ": ".join(filter(None, (figures, said)))
+
     def text(self) -> str:
         """The verdict as a failing test prints it."""
         return "\n".join(self._lines())
