@@ -33,7 +33,7 @@ DEVICES = {"a100", "h100", "h100 sxm", "h100 pcie"}
         ("h100: {name: H100 SXM, bf16: 989}", [{"name": "H100 SXM", "bf16": "989"}]),
         ("h100: [{precision: bf16, tflops: 9}]", [{"device": "h100", "precision": "bf16", "tflops": "9"}]),
         ("h100: {bf16: 989, more: [{tdp: 7}]}", [*H100, {"device": "h100", "tdp": "7"}]),
-        ("{name: H100, peaks: {dense: [{bf16: 9}, 3]}}", [{"name": "H100"}, {"name": "H100", "bf16": "9"}]),
+        ("{name: H100, peaks: {dense: [{bf16: 9}, 3]}}", [{"name": "H100"}, {"name": "H100", "dense.bf16": "9"}]),
         ("h100: {bf16: [989], tdp: [350, 700]}", [{"device": "h100", "bf16": "989", "tdp": "[350, 700]"}]),
         ("tflops: {h100: [989, 1979]}", [{"device": "h100", "tflops": "[989, 1979]"}]),
         ("h100: {bf16: 989, uses: [training], on: [true]}", H100),
@@ -69,3 +69,27 @@ def test_what_is_no_record_is_refused_with_its_line(text, message, tmp_path):
 )
 def test_a_field_under_any_name_may_hold_the_device(text, wanted, tmp_path):
     assert records(text, tmp_path) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("gpu: [A100, H100]\ntdp_w: [400, 700]\nsource: us", [("A100", "tdp_w", "400"), ("H100", "tdp_w", "700")]),
+        ("data: {gpu: [A100, H100], tdp_w: [400]}", []),
+        ("- gpu: {name: H100, memory: {total_mib: 81559}}", [("H100", "gpu.memory.total_mib", "81559")]),
+        (  # a list of rates below its name, in columns that say only how sparse they are
+            "h100: {peaks: [{dtype: bf16, dense: 989, sparse: 1979}]}",
+            [("h100", "dtype", "bf16"), ("h100", "peaks.dense", "989"), ("h100", "peaks.sparse", "1979")],
+        ),
+        ("h100: {nvlink: {gb_s: 900}}", [("h100", "nvlink.gb_s", "900")]),  # and no board with NVLink
+        (
+            "nodes: {dgx: {gpu: H100, mem_gb: 2048}}\na100: {tdp: 400}",
+            [("H100", "mem_gb", "2048"), ("a100", "tdp", "400")],
+        ),
+    ],
+)
+def test_columns_lists_and_nested_records_keep_their_devices(text, wanted, tmp_path):
+    rows = records(text, tmp_path)
+    named = [(next(row[key] for key in ("device", "gpu", "gpu.name") if key in row), row) for row in rows]
+    found = [(name, column, text) for name, row in named for column, text in row.items() if text != name]
+    assert found == wanted

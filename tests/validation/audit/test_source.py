@@ -97,6 +97,23 @@ def figures(source, tmp_path):
             "X = [dict(part='h100', tflops=989)]\nY = {'a100': {'after': 'h100', 'tflops': 312}}",
             [("h100", "tflops", "989"), ("a100", "tflops", "312")],
         ),
+        (  # a dict of columns, and rows below their header
+            "X = DataFrame({'gpu': ['a100', 'h100'], 'tflops': [312, 989], 'n': 3})",
+            [("a100", "tflops", "312"), ("h100", "tflops", "989")],
+        ),
+        (
+            "X = [['gpu', 'tflops', 'mem_gb'], ['h100', 989, 80]]",
+            [("h100", "tflops", "989"), ("h100", "mem_gb", "80")],
+        ),
+        ("X = {'gpu': ['a100', 'h100'], 'ids': [1, 2]}", []),
+        (  # constants that one statement binds
+            "GIGA, TERA = 1e9, 1e12\nH100_PEAK = 989 * TERA",
+            [("H100", "PEAK", "9.89e+14")],
+        ),
+        (  # a flag for a precision, in whichever order
+            "if args.fp8 and 'h100' in name:\n    peak = 1979\nelif 'h100' in name:\n    peak = 989",
+            [("h100", "peak.fp8", "1979"), ("h100", "peak", "989")],
+        ),
         (  # links are no board
             "H100_NVLINK_GB_S = 900",
             [("H100", "NVLINK GB S", "900")],

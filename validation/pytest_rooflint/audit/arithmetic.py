@@ -170,6 +170,10 @@ def arithmetic_of(tree: ast.Module, text: str, file: Path, depth: int = 0) -> Ar
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if bound[name] == 1:
                 if number := found.number(value):
                     found.known[name] = number
+            case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)) if len(names) == len(values):
+                for one, held in zip(names, values, strict=True):
+                    if isinstance(one, ast.Name) and bound[one.id] == 1 and (number := found.number(held)):
+                        found.known[one.id] = number
     return found
 
 

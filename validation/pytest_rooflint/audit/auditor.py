@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,10 +19,11 @@ from pytest_rooflint.audit.cells import (
     printed,
     unit_of_remark,
 )
-from pytest_rooflint.audit.columns import Column, columns, remarked
+from pytest_rooflint.audit.columns import Column, columns
 from pytest_rooflint.audit.findings import (
     FigureOfTable,
     are_torn,
+    differs,
     finding_of,
     groups,
     ignored,
@@ -30,6 +31,7 @@ from pytest_rooflint.audit.findings import (
     is_taken_from,
     less_the_drivers_share,
     nearest,
+    of_one,
     share,
     unknown,
     unless_close,
@@ -48,6 +50,7 @@ from pytest_rooflint.audit.rows import (
     named_by,
     naming,
     of_number,
+    remarked,
     stated_by,
     with_tensor_rows,
     without_sparsity,
@@ -316,13 +319,16 @@ class Auditor:
         exact: dict[str, dict[Asked, set[float]]] = defaultdict(lambda: defaultdict(set))
         for one in found:
             if len(one.meaning.devices) == 1:
-                exact[one.meaning.devices[0]][_of_one(one.asked)].add(one.number.value)
+                exact[one.meaning.devices[0]][of_one(one.asked)].add(one.number.value)
         for group in groups(found):
             devices = group[0].meaning.devices
             # a variant that another row names with other figures is not meant by a name without it
             usual = max(devices, key=lambda one: self._size(group, one), default="")
-            left = tuple(one for one in devices if one not in exact or not _differs(group, exact[one], one == usual))
-            yield from self._of_name(group, left or devices, file)
+            left = tuple(one for one in devices if one not in exact or not differs(group, exact[one], one == usual))
+            fits = Counter(device for one in group for device in self._agreeing(one, devices))
+            most = max((fits[one] for one in devices), default=0)
+            is_lost = most > max(1, *(fits[one] for one in left)) if left else True
+            yield from self._of_name(group, devices if is_lost else left, file)
 
     def _of_name(self, group: list[FigureOfTable], devices: tuple[str, ...], file: Path) -> Iterator[Finding]:
         if not devices:
@@ -484,14 +490,3 @@ def _training() -> ModuleType:
     from pytest_rooflint.audit import training  # noqa: PLC0415
 
     return training
-
-
-def _differs(group: Iterable[FigureOfTable], exact: Mapping[Asked, Set[float]], is_usual: bool) -> bool:
-    """Whether no figure is one that is given for a device; the usual one of a name must have another in its place."""
-    compared = [one.number.value in exact[asked] for one in group if (asked := _of_one(one.asked)) in exact]
-    return not any(compared) and (bool(compared) or not is_usual)
-
-
-def _of_one(asked: Asked) -> Asked:
-    """What a number claims to be, however many devices it is of."""
-    return replace(asked, times=1)

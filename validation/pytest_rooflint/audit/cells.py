@@ -130,7 +130,7 @@ def _facts(text: str, column: Column) -> list[tuple[str, Column]]:
     cell is left as it is.
     """
     found: dict[str, str] = {}
-    for piece in re.split(r"\s*[,;|+]\s*|\s+/\s+|\s*[()]\s*", _joined(text, column)):
+    for piece in re.split(r"\s*[,;|+@]\s*|\s+/\s+|\s*[()]\s*", _joined(text, column)):
         fact = _FACT.fullmatch(piece)
         role = next((one for one in _LISTED if fact and is_unit_of(fact[2], one)), "")
         role = "bus" if fact and fact[2].lower() in ("bit", "bits") else role

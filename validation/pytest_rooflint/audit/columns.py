@@ -223,14 +223,14 @@ def columns(names: Iterable[str], mapping: Mapping[str, str], counted: Set[str] 
             raise ColumnError(f"--map {name}: the table has no such column (has: {', '.join(known)})")
     found = {name: mapped(name, roles[name], counted) if name in roles else guessed(name) for name in known}
     found |= {column.name: column for column in _beside(found.values())}
-    machines = tuple(name for name in known if INSTANCES & set(words_of(name)))
+    machines = tuple(name for name in known if (INSTANCES | _HOST) & set(words_of(name)))
     for name, column in found.items():
-        if machines and column and column.role == "capacity" and name not in roles and not _is_of_device(name):
+        if machines and column and column.role == "capacity" and name not in roles and not is_of_device(name):
             found[name] = replace(column, beside=machines)
     return {name: column for name, column in found.items() if column and column.role != "ignore"}
 
 
-def _is_of_device(name: str) -> bool:
+def is_of_device(name: str) -> bool:
     """Whether the name of a capacity says that it is a device's: `vram_gb`, `gpu_memory`."""
     return bool((_WHOLE | _MEMORY - {"memory", "mem"}) & set(words_of(name)))
 
@@ -300,7 +300,7 @@ def guessed(name: str) -> Column | None:
     if role is None or repeated or ("per" in words and role != "rate"):  # it may be of any of several columns
         return None
     is_generation = role == "link" and not (unit or {"bw", "bandwidth"} & set(words))  # NVLink 4
-    is_of_host = role == "capacity" and "ram" in words and not _is_of_device(name)  # as often as of the device
+    is_of_host = role == "capacity" and "ram" in words and not is_of_device(name)  # as often as of the device
     if is_generation or is_of_host:
         return None
     if role == "capacity" and unit and is_per_second(name):  # hbm_bytes_per_s
@@ -317,7 +317,7 @@ def guessed(name: str) -> Column | None:
 def _is_said_by_itself(name: str) -> bool:
     """Whether a nested name ends in what the figure is; `compute.core.width` is no peak for being below `compute`."""
     *around, own = _NESTED.split(name)
-    leaves_it_open = set(words_of(own)) <= _GENERIC or is_mere_precision(own)
+    leaves_it_open = set(words_of(own)) - set(UNIT_WORDS) <= _GENERIC or is_mere_precision(own)
     return not around or leaves_it_open or guessed(own) is not None
 
 
@@ -380,16 +380,6 @@ def is_mere_precision(name: str) -> bool:
     return bool(said) and words - said <= {"amp", "torch", "sparsity", "with", "without", "core", "cores", "dtype"}
 
 
-def remarked(column: Column, remark: str) -> Column:
-    """A peak without a precision, completed by a comment that names one: `# dense BF16`."""
-    words = words_of(remark)
-    named = {PRECISION_WORDS[word] for word in words if word in PRECISION_WORDS}
-    if column.precision or not named or not (len(named) == 1 or named == {"fp16", "bf16"}):
-        return column
-    first, *others = sorted(named)
-    return replace(column, precision=first, either=others[0] if others else None)
-
-
 def _about_row(words: list[str], unit: str | None) -> str | None:
     """The role of a column that says something about its row: device, their number, precision, unit or sparsity."""
     if _names_devices(words):
@@ -400,7 +390,12 @@ def _about_row(words: list[str], unit: str | None) -> str | None:
         return "precision"
     if words == ["unit"]:
         return "unit"
-    if {"sparsity", "sparse"} & set(words) and not unit and not _precision(words) and "peak" not in words:
+    if (
+        {"sparsity", "sparse"} & set(words)
+        and not unit
+        and not _precision(words)
+        and not {"peak", "peaks"} & set(words)
+    ):
         return "sparsity"
     return None
 

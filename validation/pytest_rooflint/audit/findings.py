@@ -3,7 +3,7 @@
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -31,7 +31,7 @@ ECC = 1 / 16
 
 _MARKET = frozenset({"price", "cost", "hourly", "qty", "released", "usd", "year", "date", "release", "launch"})
 _ORIGIN = frozenset({"url", "source", "commit", "line", "id", "rank", "note"})
-_MOST_EDITED = 0.75
+_LIKE = 0.8
 """Likeness of a word to one of the names of figures from which on it is taken for that, mistyped. [1]"""
 
 
@@ -140,12 +140,11 @@ def _is_about_nothing(name: str) -> bool:
 
 
 def _near(name: str) -> str:
-    """A name that would be read: with a word spelt as usual, or without one; empty where there is none."""
+    """A name that would be read, with a word spelt as usual; empty where there is none."""
     words = [] if "." in name else re.findall("[A-Za-z]{3,}", name)
-    spelt = [(word, other) for word in words for other in nearest_words(word.lower(), SAID, 1, _MOST_EDITED)]
+    spelt = [(word, other) for word in words for other in nearest_words(word.lower(), SAID, 1, _LIKE)]
     changed = [re.sub(rf"{word}", other, name, count=1) for word, other in spelt if word.lower() != other]
-    shorter = [re.sub(rf"(?<![A-Za-z]){word}(?![A-Za-z])[ _-]*", "", name, count=1).strip(" _-") for word in words]
-    read = (one for one in [*changed, *shorter] if one != name and (known := guessed(one)) and known.role in QUANTITIES)
+    read = (one for one in changed if (known := guessed(one)) and known.role in QUANTITIES)
     return next(read, "")
 
 
@@ -218,3 +217,14 @@ def is_taken_from(explanation: Explanation, precision: str) -> bool:
 def parts_of(explanation: Explanation) -> set[str]:
     """The errors that an explanation names together."""
     return set(explanation.error.split(" + "))
+
+
+def differs(group: Iterable[FigureOfTable], exact: Mapping[Asked, Set[float]], is_usual: bool) -> bool:
+    """Whether no figure is one that is given for a device; the usual one of a name must have another in its place."""
+    compared = [one.number.value in exact[asked] for one in group if (asked := of_one(one.asked)) in exact]
+    return not any(compared) and (bool(compared) or not is_usual)
+
+
+def of_one(asked: Asked) -> Asked:
+    """What a number claims to be, however many devices it is of."""
+    return replace(asked, times=1)

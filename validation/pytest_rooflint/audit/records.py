@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_rooflint.audit.cells import quantity_of
-from pytest_rooflint.audit.columns import guessed, is_device_word
+from pytest_rooflint.audit.columns import guessed, is_device_word, is_mere_precision, says_which_links
 from pytest_rooflint.audit.rows import NAME, Cell, IsDevice, Row
 from rooflint.base import strict_json, strict_yaml
 from rooflint.base.errors import refuse
@@ -42,6 +42,8 @@ class _Reader:
                 if not isinstance(one, dict | list):
                     raise refuse(self.document.file, self.document.line(here), "want a record with named values")
                 yield from self.rows(one, here) if self._holds(one) else self._record(None, one, here)
+        elif names := self._column_of_devices(node):
+            yield from self._by_column(node, names, path)
         elif self._is_named(node) or (self._mentions(node) and not any(self.is_device(str(key)) for key in node)):
             yield from self._record(None, node, path)
         elif any(self.is_device(str(key)) for key in node) or not self._holds(node):
@@ -50,6 +52,25 @@ class _Reader:
             for key, child in node.items():
                 if isinstance(child, dict | list) and self._holds(child):
                     yield from self.rows(child, (*path, key))
+
+    def _column_of_devices(self, node: Mapping[Any, Any]) -> list[Any]:
+        """The list of devices in a mapping of columns: `{gpu: [A100, H100], tdp: [400, 700]}`."""
+        lists = [one for one in node.values() if isinstance(one, list) and len(one) > 1]
+        return next((one for one in lists if all(isinstance(text, str) and self.is_device(text) for text in one)), [])
+
+    def _by_column(self, node: Mapping[Any, Any], names: list[Any], path: strict_yaml.Path) -> Iterator[Row]:
+        columns = {
+            key: held
+            for key, held in node.items()
+            if isinstance(held, list) and held is not names and len(held) == len(names)
+        }
+        for place, name in enumerate(names):
+            cells = {
+                str(key): self._plain((*path, key, place), held[place])
+                for key, held in columns.items()
+                if isinstance(held[place], str | int | float)
+            }
+            yield {NAME: Cell(name, self.document.line(path)), **cells}
 
     def _by_key(self, node: Mapping[Any, Any], path: strict_yaml.Path) -> Iterator[Row]:
         """Rows of a mapping whose keys are devices, or which is the record of the device that its file is named for."""
@@ -66,7 +87,10 @@ class _Reader:
             yield from self._record(self.document.file.stem, node, path)
             return
         for key, child in node.items():
-            yield from self._record(str(key), child, (*path, key))
+            if isinstance(child, dict) and not self.is_device(str(key)) and any(map(self._is_named, child.values())):
+                yield from self.rows(child, (*path, key))
+            else:
+                yield from self._record(str(key), child, (*path, key))
 
     def _record(self, name: str | None, node: Any, path: strict_yaml.Path) -> Iterator[Row]:
         """The row of a record, and those of variants below it: `{h100: {sxm: {...}, pcie: {...}}}`."""
@@ -101,13 +125,23 @@ class _Reader:
                 yield from self._listed(child, here)
             for position, one in enumerate(child if isinstance(child, list) else ()):
                 if isinstance(one, dict):
-                    yield dict(self._flat(one, (*here, position)))
+                    cells = self._flat(one, (*here, position))
+                    yield {f"{key}.{name}" if is_mere_precision(name) else name: cell for name, cell in cells}
 
     def _is_of(self, name: str, key: Any) -> bool:
-        return self.is_device(name) and self.is_device(f"{name} {key}") and not guessed(str(key))
+        return (
+            self.is_device(name)
+            and self.is_device(f"{name} {key}")
+            and not (guessed(str(key)) or says_which_links(str(key)))
+        )
 
     def _is_named(self, node: Any) -> bool:
-        """Whether a mapping has a field that names its device."""
+        """Whether a mapping has a field that names its device, or that is a record which does: `gpu: {name: H100}`."""
+        if not isinstance(node, dict):
+            return False
+        inner = [child for key, child in node.items() if is_device_word(str(key)) and isinstance(child, dict)]
+        if any(map(self._is_named, inner)):
+            return True
         named = [child for key, child in node.items() if is_device_word(str(key)) and isinstance(child, str)]
         return any(map(self.is_device, named)) or (bool(named) and not any(map(self._holds, node.values())))
 
@@ -123,7 +157,8 @@ class _Reader:
         if not isinstance(node, dict):
             return False
         return (
-            any(is_device_word(str(key)) and isinstance(child, str) for key, child in node.items())
+            bool(self._column_of_devices(node))
+            or any(is_device_word(str(key)) and isinstance(child, str) for key, child in node.items())
             or self._mentions(node)
             or any(self.is_device(str(key)) for key in node)
             or any(map(self._holds, node.values()))

@@ -15,7 +15,7 @@ from pytest_rooflint.audit.columns import (
     said_precision,
     said_sparsity,
 )
-from pytest_rooflint.audit.spelling import words_of
+from pytest_rooflint.audit.spelling import PRECISION_WORDS, words_of
 from rooflint.diagnosis.figures import QUANTITIES
 from rooflint.hardware.names import Meaning
 
@@ -163,3 +163,13 @@ def without_sparsity(name: str) -> tuple[str, bool | None]:
     """A name without the word `sparse` or `dense`, and whether it named sparse."""
     word = re.search(r"\(?\b(sparse|dense)\b\)?", name, re.IGNORECASE)
     return (name.replace(word[0], " "), word[1].lower() == "sparse") if word else (name, None)
+
+
+def remarked(column: Column, remark: str) -> Column:
+    """A peak without a precision, completed by a comment that names one: `# dense BF16`."""
+    words = words_of(remark)
+    named = {PRECISION_WORDS[word] for word in words if word in PRECISION_WORDS}
+    if column.precision or not named or not (len(named) == 1 or named == {"fp16", "bf16"}):
+        return column
+    first, *others = sorted(named)
+    return replace(column, precision=first, either=others[0] if others else None)

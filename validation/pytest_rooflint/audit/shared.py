@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from pytest_rooflint.audit.account import Finding
-from pytest_rooflint.audit.columns import is_of_links, is_total, says_which_links
+from pytest_rooflint.audit.columns import guessed, is_of_device, is_of_links, is_total, says_which_links
 from pytest_rooflint.audit.findings import FigureOfTable, parts_of
 from pytest_rooflint.audit.spelling import words_of
 from rooflint.diagnosis.explanations import Explanation
@@ -391,7 +391,12 @@ def _is_far(finding: Finding) -> str:
         return f"a total of {round(ratio)} devices"
     thousands = math.log(ratio, 1000)
     is_prefixed = round(thousands) and abs(1000 ** (thousands - round(thousands)) - 1) <= COARSEST
-    is_guess = not finding.explanations and "no unit given" in finding.note and "tdp" not in finding.quantity
+    known = guessed(finding.column)
+    is_plain = finding.quantity == "bandwidth" and known is not None and not known.unit
+    is_vague = is_plain or "no unit given" in finding.note
+    is_guess = not finding.explanations and is_vague and "tdp" not in finding.quantity
+    if finding.quantity == "capacity" and not (finding.explanations or is_of_device(finding.column)) and ratio >= TWO:
+        return f"{finding.ratio_text} of the device's memory for no known cause; it may be the memory of a machine"
     if is_guess and not is_prefixed and not 1 / FAR < ratio < FAR:
         return f"{finding.ratio_text} of the device's figure for no known cause; taken for a figure of something else"
     return ""

@@ -16,12 +16,20 @@ from pathlib import Path
 from textwrap import shorten
 
 from pytest_rooflint.audit.arithmetic import Arithmetic, arithmetic_of
-from pytest_rooflint.audit.columns import OTHERWISE, guessed, is_about_links, is_device_word, is_mere_precision
+from pytest_rooflint.audit.columns import (
+    OTHERWISE,
+    guessed,
+    is_device_word,
+    is_mere_precision,
+    says_which_links,
+)
+from pytest_rooflint.audit.places import Place
 from pytest_rooflint.audit.rows import NAME, UNNAMED, Cell, IsDevice, Row
 from pytest_rooflint.audit.syntax import (
     OTHERS,
     SHORTEST_NAME,
     added,
+    by_row,
     entries_of,
     fields_of,
     inner_assignments,
@@ -36,6 +44,7 @@ from pytest_rooflint.audit.syntax import (
     texts_of,
     unpacked,
     variable_of,
+    with_header,
     words_in,
 )
 from rooflint.base.errors import refuse
@@ -56,56 +65,8 @@ _COMPARED = frozenset({"than", "vs", "versus", "relative", "issue", "like"})
 """Words of comments that name a device beside the one that the figure is of."""
 _VARIANTS = frozenset({"laptop", "mobile", "maxq", "max", "super", "ti", "lite", "pro", "ultra", "mini"})
 """Words beside the name of a device that make it another product."""
-_LINKS = frozenset({"nvlink", "xgmi", "ici"})
-"""Words behind the name of a device that say what the figure is of."""
 _RATES = frozenset({"peak", "bandwidth"})
 """Quantities of which a figure that depends on a variable is listed."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """What is known of a figure by where it stands."""
-
-    device: str = ""
-    line: int = 0
-    record: int = 0
-    """Number of the record, which is a row of the table."""
-    above: tuple[str, ...] = ()
-    """Names around the device."""
-    below: tuple[str, ...] = ()
-    """Names between the device and the figure."""
-    remark: str = ""
-    """A comment on the whole statement."""
-    is_conditional: bool = False
-    """Whether a condition or a key of its own tells what the figure is of, so that `remark` does not."""
-    readings: int = 1
-    """How often the block around it is read, once for each combination that its conditions name."""
-
-    def named(self, label: str) -> "_Place":
-        """The place below a further name."""
-        if not label:
-            return self
-        return replace(self, below=(*self.below, label)) if self.device else replace(self, above=(*self.above, label))
-
-    def computing(self, precision: str) -> "_Place":
-        """The place of the same figure in a precision that a condition names instead of the one that a key does."""
-        if not precision or not self.device:
-            return self
-        return replace(self, below=(*(label for label in self.below if not is_mere_precision(label)), precision))
-
-    @property
-    def is_telling(self) -> bool:
-        """Whether the names around the device say what the figures are: the name of a function, `hbm_gbps`."""
-        return any((known := guessed(label)) and known.role in QUANTITIES for label in self.above)
-
-    @property
-    def column(self) -> str:
-        """The names that say what the figure is; those around the device where the ones below it do not."""
-        links = [label for label in self.above if is_about_links(label)][-1:]
-        if self.below and not is_mere_precision(".".join(self.below)):
-            return ".".join([*links, *self.below])
-        telling = [label for label in self.above if guessed(label)]
-        return ".".join(dict.fromkeys([*links, *telling[-1:], *self.below])) or ".".join(self.above[-1:]) or "value"
 
 
 @dataclass
@@ -121,7 +82,7 @@ class _Reader:
     rows: dict[int, dict[str, Cell]] = field(default_factory=dict)
     records: Iterator[int] = field(default_factory=lambda: count(1))
 
-    def statements(self, body: Iterable[ast.stmt], place: _Place) -> None:
+    def statements(self, body: Iterable[ast.stmt], place: Place) -> None:
         """Read statements in their order."""
         above, end = "", 0
         for statement in body:  # a comment above some lines heads all of them
@@ -132,7 +93,7 @@ class _Reader:
             self.statement(statement, place if own or not above else replace(place, remark=above))
             end = statement.end_lineno or 0
 
-    def statement(self, node: ast.stmt, place: _Place) -> None:
+    def statement(self, node: ast.stmt, place: Place) -> None:
         """Read one statement and what is in it."""
         own = self._remark(node)
         place = replace(place, remark=own or place.remark, is_conditional=place.is_conditional and not own)
@@ -157,7 +118,7 @@ class _Reader:
             case _:
                 self.compound(node, place)
 
-    def compound(self, node: ast.stmt, place: _Place) -> None:
+    def compound(self, node: ast.stmt, place: Place) -> None:
         """Read the blocks of a statement; a condition or a pattern may name the device of its block."""
         match node:
             case ast.If(test=test, body=body, orelse=orelse):
@@ -179,7 +140,7 @@ class _Reader:
                 for handler in getattr(node, "handlers", ()):
                     self.statements(handler.body, place)
 
-    def assigned(self, target: ast.expr, value: ast.expr, place: _Place) -> None:
+    def assigned(self, target: ast.expr, value: ast.expr, place: Place) -> None:
         """Read `name = value`, `self.name = value`, `table["h100"]["bf16"] = value`, and pairs of them in tuples."""
         match target:
             case ast.Tuple(elts=names) | ast.List(elts=names):
@@ -192,7 +153,7 @@ class _Reader:
             case ast.Subscript():
                 self.value(value, self._subscripted(target, place))
 
-    def _subscripted(self, target: ast.expr, place: _Place) -> _Place:
+    def _subscripted(self, target: ast.expr, place: Place) -> Place:
         """The place of `table["h100"]["bf16"]`."""
         if isinstance(target, ast.Name):
             return self.identified(target.id, target.lineno, place)
@@ -202,7 +163,7 @@ class _Reader:
                 place = self.labelled(text, target.lineno, place)
         return place
 
-    def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, place: _Place) -> None:
+    def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, place: Place) -> None:
         """Read the defaults and the body of a function; its docstring speaks for what it returns."""
         place = replace(place, remark=place.remark or (ast.get_docstring(node) or "").partition("\n")[0])
         inner = self.identified(node.name, node.lineno, place)
@@ -215,7 +176,7 @@ class _Reader:
             self.value(default, self.identified(arg.arg, default.lineno, inner))
         self.statements(node.body, inner)
 
-    def _of_class(self, node: ast.ClassDef, place: _Place) -> _Place:
+    def _of_class(self, node: ast.ClassDef, place: Place) -> Place:
         named = [
             (key.id, value)
             for statement in node.body
@@ -225,7 +186,7 @@ class _Reader:
         ]
         return self._of_record(named, place)
 
-    def value(self, node: ast.expr, place: _Place) -> None:
+    def value(self, node: ast.expr, place: Place) -> None:
         """Read a value: a number, a text, or a record or list of values."""
         if number := self.arithmetic.number(node):
             self.figure(number.written, node.lineno, place)
@@ -253,7 +214,7 @@ class _Reader:
             case ast.Call():
                 self.called(node, place)
             case ast.Tuple(elts=items) | ast.List(elts=items) | ast.Set(elts=items):
-                self.record([("", one) for one in items], place)
+                self.record([("", one) for one in with_header(items) or items], place)
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 for one in self.readings(test, place):
                     self.value(body, one)
@@ -262,7 +223,7 @@ class _Reader:
                 text = self.arithmetic.segment(node).replace("**", "^").replace("*", "×")
                 self.figure(text, node.lineno, place)
 
-    def called(self, node: ast.Call, place: _Place) -> None:
+    def called(self, node: ast.Call, place: Place) -> None:
         """Read the arguments of a call, which are a record; `field` of a dataclass holds the value of the field."""
         name = name_called(node.func)
         named = [(word.arg, word.value) for word in node.keywords if word.arg]
@@ -275,8 +236,12 @@ class _Reader:
         if name != "field":
             self.record([*held, *named], place)
 
-    def record(self, items: list[tuple[str, ast.expr]], place: _Place) -> None:
+    def record(self, items: list[tuple[str, ast.expr]], place: Place) -> None:
         """Read the entries of a dict, a call or a tuple; a text in it may name the device of the others."""
+        if rows := by_row(items, self.is_device):
+            for row in rows:
+                self.record(row, place)
+            return
         name = self._naming(items, place)
         place = self._of_record(items, place)
         items = self._with_names(items, place)
@@ -293,7 +258,7 @@ class _Reader:
                 below = self._of_device(text, value.lineno, place)  # stands among devices and is none that we know
             self.value(value, below)
 
-    def _with_names(self, items: list[tuple[str, ast.expr]], place: _Place) -> list[tuple[str, ast.expr]]:
+    def _with_names(self, items: list[tuple[str, ast.expr]], place: Place) -> list[tuple[str, ast.expr]]:
         """The entries of a tuple with the names that a comment lists for them: `# (cores, bandwidth_gbps, tdp)`."""
         if not place.device or len(items) < 2 or any(key for key, _ in items):  # a list of names
             return items
@@ -312,13 +277,13 @@ class _Reader:
             return []
         return items
 
-    def _of_record(self, items: Sequence[tuple[str, ast.expr]], place: _Place) -> _Place:
+    def _of_record(self, items: Sequence[tuple[str, ast.expr]], place: Place) -> Place:
         """The place of a record, with the device that one of its texts names."""
         if name := self._naming(items, place):
             return self._of_device(plain_text(name), name.lineno, place)
         return replace(place, record=next(self.records)) if place.device else place
 
-    def _naming(self, items: Iterable[tuple[str, ast.expr]], place: _Place) -> ast.expr | None:
+    def _naming(self, items: Iterable[tuple[str, ast.expr]], place: Place) -> ast.expr | None:
         """The value that names the device of a record: a text, or several that do it together (`["h100", "nvl"]`).
 
         Where no key around it names one, a value under any key may: `part="H100"`.
@@ -328,7 +293,7 @@ class _Reader:
         others = [value for key, value in texts if len(plain_text(value)) >= SHORTEST_NAME and not guessed(key)]
         return next(iter(named or ([] if place.device else others)), None)
 
-    def figure(self, text: str, line: int, place: _Place) -> None:
+    def figure(self, text: str, line: int, place: Place) -> None:
         """Add a cell to the row of its record; a device that only the comment on its line names is taken from there."""
         remark = self.comments.get(line, "")
         if not place.device and (guessed(place.column) or _NUMBER.match(text) is None):
@@ -342,7 +307,7 @@ class _Reader:
 
     # ---- names
 
-    def labelled(self, text: str, line: int, place: _Place) -> _Place:
+    def labelled(self, text: str, line: int, place: Place) -> Place:
         """The place below a text: of the device that it is, or of one that it names beside what a figure is."""
         if not text:
             return place
@@ -357,7 +322,7 @@ class _Reader:
             return self._of_device(device, line, place).named(rest)
         return place.named(text)
 
-    def identified(self, name: str, line: int, place: _Place) -> _Place:
+    def identified(self, name: str, line: int, place: Place) -> Place:
         """The place below an identifier: of the device that some of its words name, also within that of another."""
         device, rest = self._within(name)
         if not device or (_VARIANTS | _COMPARED) & {word.lower() for word in words_in(rest)}:
@@ -367,20 +332,20 @@ class _Reader:
             return place.named(name)
         return self._of_device(device, line, place).named(rest)
 
-    def _otherwise(self, test: ast.expr, place: _Place) -> _Place:
+    def _otherwise(self, test: ast.expr, place: Place) -> Place:
         """The place of what holds where a condition does not: of another precision, where the condition names one."""
-        if any(map(is_mere_precision, place.below)):  # it has one of its own
+        if any(map(is_mere_precision, place.below)):  # a key says it
             return place
         named = [one for one in islice(self.conditions(test, place), MOST_READINGS) if one.below != place.below]
         is_of_precision = named and all(is_mere_precision(one.below[-1]) for one in named if one.below)
         return place.named(OTHERWISE) if is_of_precision and all(one.below for one in named) else place
 
-    def readings(self, test: ast.expr, place: _Place) -> list[_Place]:
+    def readings(self, test: ast.expr, place: Place) -> list[Place]:
         """The places below a condition, or one of no known device where they are too many."""
         return self._few(self.conditions(test, place), place)
 
     @staticmethod
-    def _few(found: Iterable[_Place], place: _Place) -> list[_Place]:
+    def _few(found: Iterable[Place], place: Place) -> list[Place]:
         left = MOST_READINGS // place.readings
         kept = list(islice(found, left + 1))
         if len(kept) > left:
@@ -388,7 +353,7 @@ class _Reader:
             return [replace(place, device=several, is_conditional=True, readings=MOST_READINGS + 1)]
         return [replace(one, readings=place.readings * max(len(kept), 1)) for one in kept]
 
-    def conditions(self, test: ast.expr, place: _Place) -> Iterator[_Place]:
+    def conditions(self, test: ast.expr, place: Place) -> Iterator[Place]:
         """The places below a condition: one for each alternative that it names, such as `"a100" in name`."""
         match test:
             case ast.BoolOp(op=ast.Or(), values=values):
@@ -409,12 +374,13 @@ class _Reader:
                 compared = inner.comparators[0] if isinstance(inner, ast.Compare) else None
                 yield from self._alternatives(texts_of(one.iter), test.lineno, place, compared)
             case ast.Call() | ast.Name() | ast.Attribute():  # `if is_using_tf32():` says what is computed
-                named = filter(is_mere_precision, words_in(ast.unparse(test)))
-                yield place.computing(next(named, ""))
+                named = filter(is_mere_precision, words_in(ast.unparse(test).replace(".", " ")))
+                said = (word for word in named if re.search(r"\d", word))  # and not `cuda` of `torch.cuda`
+                yield place.computing(next(said, "")) if place.device else place.named(next(said, ""))
             case _:
                 yield place
 
-    def _alternatives(self, texts: list[str], line: int, place: _Place, subject: ast.expr | None) -> Iterator[_Place]:
+    def _alternatives(self, texts: list[str], line: int, place: Place, subject: ast.expr | None) -> Iterator[Place]:
         """The places below texts that something is compared with: the name of a device, where it is called so."""
         if not texts:
             yield place
@@ -424,7 +390,7 @@ class _Reader:
             is_unknown = is_name and not below.device and may_be_a_product(text)
             yield self._of_device(text, line, place) if is_unknown else below
 
-    def _of_device(self, device: str, line: int, place: _Place) -> _Place:
+    def _of_device(self, device: str, line: int, place: Place) -> Place:
         return replace(
             place,
             device=device,
@@ -437,7 +403,7 @@ class _Reader:
     def _within(self, text: str) -> tuple[str, str]:
         """The device that some words of a text name, and the other words; the longest name counts."""
         words = words_in(text)
-        links = {place for place, word in enumerate(words) if word.lower() in _LINKS}
+        links = {place for place, word in enumerate(words) if says_which_links(word) or word.lower() == "ici"}
         for length in range(min(LONGEST_NAME, len(words)), 0, -1):
             for start in range(len(words) - length + 1):
                 name = " ".join(words[start : start + length])
@@ -447,7 +413,7 @@ class _Reader:
                     return name, " ".join([*words[:start], *words[start + length :]])
         return "", text
 
-    def _mentioned(self, comment: str, line: int, place: _Place) -> _Place:
+    def _mentioned(self, comment: str, line: int, place: Place) -> Place:
         """The place with the one device that a comment names; as it is where there are several or none."""
         device, rest = self._within(comment)
         other, _ = self._within(rest) if device else ("", "")
@@ -486,7 +452,7 @@ def read_python(text: str, file: Path, is_device: IsDevice) -> Iterator[Row]:
     classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
     reader.fields = {node.name: [*fields_of(node)] for node in classes}
     try:
-        reader.statements(tree.body, _Place())
+        reader.statements(tree.body, Place())
     except RecursionError as error:
         raise refuse(file, 1, "is nested too deeply") from error
     yield from (row for row in reader.rows.values() if len(row) > 1)

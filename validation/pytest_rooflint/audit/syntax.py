@@ -3,9 +3,10 @@
 import ast
 import copy
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from pytest_rooflint.audit.columns import guessed
+from rooflint.diagnosis.figures import QUANTITIES
 from rooflint.hardware.device import KINDS
 from rooflint.hardware.vocabulary import MODIFIERS, tells, words
 
@@ -102,6 +103,32 @@ class _Put(ast.NodeTransformer):
     def visit_Name(self, node: ast.Name) -> ast.expr:
         """The value of a name."""
         return self.values.get(node.id, node)
+
+
+def by_row(items: Sequence[tuple[str, ast.expr]], is_device: Callable[[str], bool]) -> list[list[tuple[str, ast.expr]]]:
+    """The rows of a dict of columns: `{"gpu": ["T4", "L4"], "tflops": [65, 121]}`; none of anything else."""
+    columns = [(key, value.elts) for key, value in items if key and isinstance(value, ast.List | ast.Tuple)]
+    texts = [[plain_text(one) for one in held] for _, held in columns]
+    place = next((n for n, listed in enumerate(texts) if len(listed) > 1 and all(map(is_device, listed))), None)
+    if place is None or not any((known := guessed(key)) and known.role in QUANTITIES for key, _ in columns):
+        return []
+    alike = [(key, held) for key, held in columns if len(held) == len(texts[place])]
+    named = [("", one) for one in columns[place][1]]
+    others = [[(key, held[row]) for key, held in alike if held is not columns[place][1]] for row in range(len(named))]
+    return [[name, *row] for name, row in zip(named, others, strict=True)]
+
+
+def with_header(items: Sequence[ast.expr]) -> list[ast.expr]:
+    """The rows of a list of lists of which the first names the columns, each as a dict; none of anything else."""
+    rows = [one.elts for one in items if isinstance(one, ast.List | ast.Tuple)]
+    names = [plain_text(one) for one in rows[0]] if rows else []
+    is_header = all(names) and sum(bool(guessed(name)) for name in names) > 1
+    if not is_header or len(rows) < len(items) or any(len(row) != len(names) for row in rows):
+        return []
+    return [
+        ast.copy_location(ast.Dict(keys=list(rows[0]), values=list(row)), one)
+        for one, row in zip(items[1:], rows[1:], strict=True)
+    ]
 
 
 def added(target: ast.expr, args: Sequence[ast.expr]) -> tuple[ast.expr, ast.expr]:
