@@ -54,6 +54,8 @@ class NetworkTableSpec(Strict):
     workload: dict[str, Any]
     precision: Word
     fuse: bool
+    passes: Annotated[int, Field(ge=1)] = 1
+    """Samples of the network that a published one takes: steps of a diffusion, twice with guidance."""
     source: PublishedSourceSpec
     why: Text
     """How rows were picked and what was left out; what was fused, launched and padded."""
@@ -85,7 +87,7 @@ class NetworkTable:
     @property
     def seconds(self) -> Numbers:
         """Time of one sample on one accelerator. [s], shape (rows,)"""
-        return np.array([row.accelerators / row.per_s for row in self.spec.rows])
+        return np.array([row.accelerators / row.per_s / self.spec.passes for row in self.spec.rows])
 
 
 def files(roots: Iterable[Path]) -> Iterator[Path]:

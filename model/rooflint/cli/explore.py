@@ -53,6 +53,8 @@ def explore_command(
     fidelity: options.Fidelity = "roofline",
     cached: options.Cached = True,
     shape: options.Shape = None,
+    prompt: options.Prompt = None,
+    past: options.Past = 0,
     price: Annotated[
         str, typer.Option(help="Price of the base, such as '2.5 USD/h' or '1500 USD'; by default the newest known.")
     ] = "",
@@ -79,7 +81,7 @@ def explore_command(
     if batch_of(None, sizes) > 1:
         raise RooflintError(f"--input: want a first size of 1 beside --batch, found {sizes[0][0]}")
     names = [word.strip() for text in network for word in text.split(",") if word.strip()]
-    networks = [net(name, shape=sizes, specs=specs) for name in names]
+    networks = [net(name, shape=sizes, prompt=prompt, past=past, specs=specs) for name in names]
     found = explore(
         base, _varied(vary), networks,
         minimise=minimise, maximise=maximise, require=require, precision=precision, batch=batches_of(batch, "--batch"),

@@ -312,21 +312,26 @@ def models_command(
     fidelity: options.Fidelity = "roofline",
     cached: options.Cached = True,
     shape: options.Shape = None,
+    prompt: options.Prompt = None,
+    past: options.Past = 0,
     form: options.Format = "",
     output: options.Output = None,
     specs: Specs = None,
 ) -> None:
     """Latency, energy, memory and units of many networks on one device."""
+    if (prompt or past) and not networks:
+        raise RooflintError("--prompt and --past: want names of language models behind the device, found none")
     setting = api.setting(precision, storage, fuse, launch, fidelity, cached)
     known, energies = api.context(specs)
     hardware = select_device(known, device, at)
     sizes = shapes_of(shape)
     together = batch_of(batch, sizes)
+    asked: dict[str, Any] = {"shape": sizes, "prompt": prompt, "past": past, "specs": specs}
     found: list[tuple[str, Contender]] = []
     refused: list[str] = []
     for name in networks or api.networks(specs):
         try:
-            one = contend(hardware, api.network(name, shape=sizes, specs=specs).at_batch(together), energies, setting)
+            one = contend(hardware, api.network(name, **asked).at_batch(together), energies, setting)
         except RooflintError as error:
             refused.append(str(error))
             continue

@@ -54,7 +54,7 @@ ERRORS = {
     "another clock": "computed with another clock: base for boost, vector for tensor",
     "another rate": "computed with the rate of another architecture or precision",
     "another count": "computed with the unit count of another device",
-    "full die": "computed with all units of the die instead of those enabled",
+    "full die": "computed with all units or links of the die instead of those enabled",
     "count for rate": "the number of units stands for what a unit does in a clock",
     "part for whole": "one die or partition of the device",
     "whole for part": "the whole package where one die or partition is meant",
@@ -117,6 +117,7 @@ def of_links(figure: Figure, devices: int) -> Iterator[Distortion]:
     if count > DIRECTIONS:  # twice is a direction
         yield Distortion("part for whole", "is that of one link", 1 / count, 1.3)
         yield Distortion("part for whole", "is that of one link in one direction", 1 / (DIRECTIONS * count), 1.5)
+        yield Distortion("full die", "has one link more, such as that to the host", (count + 1) / count, 2.0)
     if devices > 1:
         yield Distortion(
             "one direction", "is the bisection of the system, or one direction of its devices", devices / 2, 1.0

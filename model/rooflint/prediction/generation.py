@@ -340,14 +340,16 @@ class _Asked:
         needed = self.memories(setting.storage or setting.compute, place.how)
         split = None if place.how == ALONE else self._split(place, setting)
         contender, phases = self._together(split) if split else self._alone(place, setting)
+        if contender.found is None:
+            return Candidate(contender, setting, place, (), split)
         main = place.hardware.main_memory()
         capacity = main.capacity_bytes * self.memory_share if "capacity" in main.facts else None
         price = self.tariff(place.hardware.id)
-        reasons = contender.found.reasons if contender.found else {}
+        reasons = contender.found.reasons
         is_floor, borrows_launch = "fidelity" in reasons, "launch" in reasons
         runs = (
             Generation(run, setting, place, prefill, decode, memory, capacity, price, is_floor, borrows_launch)
-            for run, (prefill, decode), memory in zip(self.runs, phases, needed, strict=bool(phases))
+            for run, (prefill, decode), memory in zip(self.runs, phases, needed, strict=True)
         )
         return Candidate(contender, setting, place, tuple(runs), split)
 

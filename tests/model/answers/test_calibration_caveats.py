@@ -91,7 +91,8 @@ def test_the_error_to_expect_is_that_of_published_networks_on_the_family():
     hopper = ", ".join(off(slug, "hopper") for slug in ("mlperf-bert", "mlperf-resnet50"))
     said = "error to expect of the throughput of a network on Hopper, by published ones: "
     assert expected("nvidia/h100-sxm5-80gb", "int8") == f"{said}{hopper}"
-    every = ", ".join(off(slug, "hopper") for slug in ("mlperf-bert-fp8", "mlperf-bert", "mlperf-resnet50"))
+    tables = ("mlperf-bert-fp8", "mlperf-bert", "mlperf-resnet50", "mlperf-sdxl")
+    every = ", ".join(off(slug, "hopper") for slug in tables)
     assert expected("nvidia/h100-sxm5-80gb", "bf16") == f"{said}{every}; none in bf16 was published"
 
 

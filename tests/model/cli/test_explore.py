@@ -152,3 +152,13 @@ def test_what_a_spec_cannot_hold_is_not_saved(tmp_path, varied, launch, sentence
     with pytest.raises(RooflintError, match=f"^{sentence}"):
         run("--vary", varied, "-n", "resnet18", "--minimise", "cost", "--launch", launch, "--save", f"1={file}")
     assert not file.exists()
+
+
+def test_a_language_model_reads_as_many_tokens_as_are_wanted():
+    vary = ("--vary", "memory.bandwidth=x1,x2", "-n", "llama-3.1-8b")
+    short, long, token = (
+        asked(*vary, *more) for more in (("--prompt", "64"), ("--prompt", "512"), ("--prompt", "1", "--past", "512"))
+    )
+    base = [one["reference"]["latency_s"] for one in (short, long, token)]
+    assert base[0] < base[1]
+    assert base[2] not in base[:2]

@@ -242,6 +242,16 @@ def test_models_takes_all_committed_networks_or_those_that_are_named():
     assert [row["network"] for row in asked("models", "gpu", "vgg16", "resnet50")["networks"]] == ["vgg16", "resnet50"]
 
 
+def test_models_reads_as_many_tokens_as_are_wanted():
+    read = asked("models", "h100-sxm5", "llama-3.1-8b", "resnet18", "--prompt", "1", "--past", "1000")
+    assert [row["network"] for row in read["networks"]] == ["llama-3.1-8b"]
+    alone = asked("analyze", "llama-3.1-8b", "h100-sxm5", "--prompt", "1", "--past", "1000")
+    assert read["networks"][0]["latency_s"] == alone["latency_s"]
+    assert "resnet18: is not a language model, which --prompt and --past are for" in str(read)
+    with pytest.raises(RooflintError, match="--prompt and --past: want names of language models behind the device"):
+        asked("models", "h100-sxm5", "--prompt", "1")
+
+
 def test_models_goes_on_where_one_network_cannot_be_had():
     found = asked("models", "gpu", "resnet18", "no_such_network")
     assert [row["network"] for row in found["networks"]] == ["resnet18"]

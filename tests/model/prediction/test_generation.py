@@ -111,6 +111,12 @@ def test_a_device_without_the_precision_stays_with_its_reason():
     assert "does not support bf16" in one.contender.refused
 
 
+def test_a_device_without_a_known_memory_bandwidth_stays_with_its_reason():
+    (one,) = generate([Place(REGISTRY.get("amd/epyc-zen5-2vcpu"))], Run(LLAMA, 1, 8, 2), ENERGIES, Setting("bf16"))
+    assert one.found is None
+    assert one.contender.refused == "amd/epyc-zen5-2vcpu has no memory with a known bandwidth"
+
+
 @pytest.mark.parametrize("wrong", [{"batch": 0}, {"prompt": 0}, {"generate": 0}])
 def test_a_run_has_at_least_one_of_each(wrong):
     with pytest.raises(WorkloadError, match="want 1 or more, found 0"):

@@ -559,6 +559,15 @@ def test_errors_of_links_are_named_of_a_device_and_of_a_system(tmp_path):
     assert "counts the eight devices of a node" in [one.text for one in found[4].explanations]
 
 
+def test_a_link_more_than_join_devices_is_the_one_to_the_host(audited):
+    # 8 × 128 GB/s, where seven links join a device to its peers
+    finding = only(audited("device,nvlink_bandwidth_gb_s\nMI300X,1024\n"))
+    assert (finding.explanations[0].error, finding.explanations[0].text) == (
+        "full die",
+        "has one link more, such as that to the host",
+    )
+
+
 def test_each_place_of_source_code_with_a_wrong_figure_is_reported(tmp_path):
     file = tmp_path / "peaks.py"
     file.write_text('PEAK_BF16 = {"h100 sxm": 1979e12}\n\nFLOPS_BF16 = {"h100 sxm": 1979e12}\n', encoding="utf-8")

@@ -35,6 +35,9 @@ def table(write_table):
 
 def test_a_rate_is_of_all_accelerators(table):
     assert networks.read(table()).seconds.tolist() == [2 / 2000, 1 / 4000, 1 / 8000]
+    # an image of 20 steps with guidance is 40 samples of the network
+    steps = networks.read(table(TABLE.replace("fuse: true", "fuse: true\npasses: 40")))
+    assert steps.seconds.tolist() == [2 / 2000 / 40, 1 / 4000 / 40, 1 / 8000 / 40]
 
 
 @pytest.mark.parametrize(
