@@ -1,23 +1,23 @@
 """The answer to `rooflint explain collective`: a message among devices of a box, by the algorithm that takes least."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from rooflint.answers.explain_kernel import (
-    MORE,
     KernelRecord,
     bars,
     error_text,
     facts,
     limitations,
+    links_and,
     range_text,
     sensitivity,
     shared_fields,
     sizes_of,
     time_text,
+    with_facts_of_links,
 )
 from rooflint.base.units import BYTES, BYTES_PER_S, format_quantity
 from rooflint.hardware.schema import Strict
@@ -66,12 +66,12 @@ LISTING = ("hardware", "library", "kind", "message_bytes", "members", "algorithm
 
 def answer(question: DeviceKernel) -> Answer:
     """A collective, explained."""
-    kernel, question = _kernel(question), _with_its_facts(question)
+    kernel, question = _kernel(question), with_facts_of_links(question)
     terms = {name: seconds.item() for name, seconds in question.terms.items()}
     latency_s, bound = sum(terms.values()), max(terms, key=lambda name: terms[name])
     size, members = sizes_of(question)
     (algorithm,) = kernel.algorithms(question.work, question.chip, question.constants)
-    twice = dict(_with_more(question))
+    twice = dict(links_and(question, "clock_hz"))
     return Answer(
         title=f"{_title(kernel)} of {format_quantity(size, BYTES)} among {members} × {question.hardware.name}",
         subtitle=f"{question.hardware.label}, {'NCCL' if kernel.library == 'nccl' else 'a serving framework'}",
@@ -109,13 +109,6 @@ def _kernel(question: DeviceKernel) -> Collective:
     return question.kernel
 
 
-def _with_its_facts(question: DeviceKernel) -> DeviceKernel:
-    """With the facts that a collective follows from: the links of the device, and the clock of its SMs."""
-    own = tuple(fact for path, fact in question.hardware.facts.items() if path.startswith("links."))
-    clock = tuple(fact for fact in question.facts if fact.path.endswith(".clock"))
-    return replace(question, chip=replace(question.chip, facts=(*own, *clock)))
-
-
 def _title(kernel: Collective) -> str:
     """`All-reduce`."""
     return kernel.kind.replace("_", "-").capitalize()
@@ -151,14 +144,3 @@ def _ladder(question: DeviceKernel, terms: Mapping[str, float], algorithm: str) 
     rows = [(name, time_text(seconds), how[name]) for name, seconds in terms.items() if seconds]
     rows.append(("= latency", time_text(sum(terms.values())), ""))
     return Grid("Terms", Table(("term", "time", "how"), tuple(rows)), strong=(len(rows) - 1,))
-
-
-def _with_more(question: DeviceKernel) -> Iterator[tuple[str, float]]:
-    """(resource, time) with so much more of it, one at a time. [s]"""
-    chip, link = question.chip, link_of(question.chip)
-    faster = link._replace(bandwidth_bytes_per_s=MORE * link.bandwidth_bytes_per_s)
-    for name, more in (
-        ("link_bytes_per_s", replace(chip, link=faster)),
-        ("clock_hz", replace(chip, clock_hz=MORE * chip.clock_hz)),
-    ):
-        yield name, replace(question, chip=more).seconds.item()

@@ -1,6 +1,7 @@
 """What every answer of `rooflint explain` says of a kernel: its time, the error to expect, and what would change it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -10,7 +11,8 @@ from rooflint.base.facts import Fact, Grade
 from rooflint.base.precision import rate_unit
 from rooflint.base.units import OPS_PER_MAC, OPS_PER_S, SECONDS, format_quantity
 from rooflint.hardware.schema import Strict
-from rooflint.kernels.dispatch import RESOURCES, DeviceKernel, family_title
+from rooflint.kernels.collectives import link_of
+from rooflint.kernels.dispatch import RESOURCES, DeviceKernel, family_title, with_more
 from rooflint.output.answer import Record
 from rooflint.output.sections import Bar, Bars, Grid, Part, Prose, Section, Table
 
@@ -75,6 +77,17 @@ TITLES = {
     "nccl_all_gather": "all-gather by NCCL",
     "nccl_reduce_scatter": "reduce-scatter by NCCL",
     "nccl_all_to_all": "all-to-all by NCCL",
+    "moe_balanced": "balanced layers of experts in bf16",
+    "moe_skewed": "layers of experts in bf16 whose loads follow a power law of 1.01",
+    "moe_very_skewed": "layers of experts in bf16 whose loads follow a power law of 1.2",
+    "mla_prefill": "bf16 prefill of latent attention",
+    "mla_decode": "bf16 decode of latent attention",
+    "mla_decode_whole": "bf16 decode of latent attention by TensorRT-LLM",
+    "mla_decode_fp8": "decode of latent attention with an fp8 cache",
+    "dispatch_normal": "dispatch in fp8 by normal kernels",
+    "combine_normal": "combine in bf16 by normal kernels",
+    "dispatch_low_latency": "dispatch in fp8 by low-latency kernels",
+    "combine_low_latency": "combine in bf16 by low-latency kernels",
 }
 """What was measured, by topic."""
 
@@ -172,6 +185,21 @@ def sensitivity(latency_s: float, twice: Mapping[str, float], note: str = "") ->
         for ratio, name in rows
     )
     return Grid("Sensitivity to resources", Table(("twice the", "latency", ""), cells), note)
+
+
+def links_and(question: DeviceKernel, *names: str) -> Iterator[tuple[str, float]]:
+    """(resource, time) with so much more of the links, and of other inputs of the chip, one at a time. [s]"""
+    link = link_of(question.chip)
+    faster = link._replace(bandwidth_bytes_per_s=MORE * link.bandwidth_bytes_per_s)
+    yield "link_bytes_per_s", replace(question, chip=replace(question.chip, link=faster)).seconds.item()
+    yield from with_more(question, MORE, names)
+
+
+def with_facts_of_links(question: DeviceKernel) -> DeviceKernel:
+    """With the facts that an exchange follows from: the links of the device, and the clock of its SMs."""
+    own = tuple(fact for path, fact in question.hardware.facts.items() if path.startswith("links."))
+    clock = tuple(fact for fact in question.facts if fact.path.endswith(".clock"))
+    return replace(question, chip=replace(question.chip, facts=(*own, *clock)))
 
 
 def facts(question: DeviceKernel, *groups: str) -> Section:

@@ -27,6 +27,13 @@ add; with 2 and 4 of them, and with A100 and Blackwell, both take as long to 10 
 """
 
 
+EXPERTS_IN_PLACE = ("nvidia/blackwell-gb100", "nvidia/blackwell-gb110")
+"""Architectures for which FlashInfer has kernels of experts that read rows where they lie.
+
+vllm/model_executor/layers/fused_moe: only device capability 10.x supports TensorRT-LLM's experts.
+"""
+
+
 FINEST_NODE_M = 5e-9
 """The class of TSMC's 4N, in which Hopper, Ada and Blackwell are made: databases name it 4 or 5 nm. [m]"""
 
@@ -108,6 +115,8 @@ class Chip:
     """Share of its memory that holds error correction, 0 where that has chips or bits of its own. [1]"""
     link: Link | None = None
     """Its fastest links to others of its kind; None where its spec has none."""
+    reads_in_place: bool = False
+    """Whether libraries have kernels of experts for it that read rows where they lie."""
     facts: tuple[Fact, ...] = ()
 
     @property
@@ -157,6 +166,7 @@ def chip_of(hardware: Hardware, precision: str, launches: LaunchOverheads, *, su
         cores=Cores(on_cores[0].value, generation, *(one.value for one in base)) if on_cores else None,
         ecc=ecc[0].value if ecc else 0.0,
         link=device_link(hardware),
+        reads_in_place=hardware.architecture in EXPERTS_IN_PLACE,
         facts=tuple(
             dict.fromkeys(
                 (

@@ -245,6 +245,8 @@ class Experts:
 
     launch_clocks: float
     """Of the product with the kernels that group its rows, beside its work. [clock]"""
+    row_clocks: float
+    """Of an SM, to find the place of a row before the product. [clock]"""
 
 
 @dataclass(frozen=True)

@@ -1,33 +1,54 @@
 """Experts: products of tokens with the weights of the experts that each of them chose, and the layer around them.
 
 A grouped product is one kernel: for each expert that is hit a product of its tokens with its weights. Its tiles are
-dealt to the SMs together, so that it is timed as a batch of as many products of the mean number of rows. Libraries put
-rows in the order of experts before it, and take longer to launch. A layer is two of these with an activation between
-them and a sum after.
+dealt to the SMs together, each with all of k, so that it is timed as a batch of as many products of the mean number of
+rows. Libraries find the places of rows and put them in the order of experts before it, and take longer to launch. A
+layer is two of these with an activation between them and a sum after.
+
+For data-center Blackwell FlashInfer has kernels of TensorRT-LLM's that read rows where they lie. Where these take less,
+they are taken. csrc/trtllm_fused_moe_runner.cu at 0242a1f: routeAct
 
 How tokens are spread over experts decides how many weights are read: an input, as nothing else of the layer says it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from rooflint.base.errors import RooflintError
 from rooflint.kernels import stream
 from rooflint.kernels.chip import Chip
 from rooflint.kernels.constants import Constants
-from rooflint.kernels.kernel import FITTED_IN, GA100, WITH_FP8, Kernel, Terms, Times, Work
-from rooflint.kernels.products import Gemm
+from rooflint.kernels.kernel import FITTED_IN, GA100, WITH_FP8, Kernel, Terms, Times, Work, least
+from rooflint.kernels.products import WHOLE, Gemm
 from rooflint.kernels.shapes import Numbers, Shapes, columns_of, miss_share
 from rooflint.kernels.stream import Stream
+from rooflint.kernels.tile import TILES, Menu, Tile
+
+SORTED = Menu(TILES, WHOLE)
+"""Of kernels whose rows are in the order of experts."""
+
+IN_PLACE = Menu(tuple(Tile(rows, 128) for rows in (8, 16, 32, 64, 128)), WHOLE)
+"""Of FlashInfer's: mSupportedTileNums of Bf16MoeLauncher in csrc/trtllm_fused_moe_kernel_launcher.cu."""
+
+IN_PLACE_LAUNCHES = 2
+"""Kernels of FlashInfer's for a product. A layer of many tokens has six, and an activation is counted apart.
+
+Scores with a histogram, counts, offsets, two products, and the sum: csrc/fused_moe/trtllm_backend,
+trtllm_fused_moe_routing_custom.cu. Up to 256 tokens one kernel does what the first three do.
+"""
 
 
 @dataclass(frozen=True)
 class Experts(Gemm):
     """A grouped product: `batch` experts with m rows each, in one kernel."""
+
+    in_place: bool = True
+    """Whether a library may have kernels that read rows where they lie, as FlashInfer has for data-center Blackwell."""
 
     op = "experts"
     rests_on = "the constants of products; its launch is calibrated on layers of experts"
@@ -38,11 +59,33 @@ class Experts(Gemm):
         return None
 
     def time(self, work: Work, chip: Chip, constants: Constants, gap_s: float | None = 0.0) -> Times:
-        """As a batch of products, with a launch of its own."""
-        found = super().time(work, chip, constants, gap_s)
+        """As a batch of products with all of k each, with a launch of its own; of two ways the one that takes least."""
+        found = [self._sorted(work, chip, constants)]
+        if self.in_place and chip.reads_in_place:
+            found.append(self._in_place(work, chip, constants))
+        return found[0] if len(found) == 1 else least(found)
+
+    def reads_in_place(self, work: Work, chip: Chip, constants: Constants) -> NDArray[np.bool_]:
+        """Which products take least by kernels that read rows where they lie."""
+        fastest = self.time(work, chip, constants).seconds
+        return np.asarray(fastest < self._sorted(work, chip, constants).seconds)
+
+    def _sorted(self, work: Work, chip: Chip, constants: Constants) -> Times:
         grouped = stream.work_bytes_s(self.grouped_bytes(work), work, chip, constants.stream)
+        found = self._batch(work, chip, constants, SORTED)
         launch = np.full((1, len(grouped)), constants.experts.launch_clocks * chip.clock_s)
         return Times(found.compute_s, found.memory_s + grouped, found.together_s + grouped, launch)
+
+    def _in_place(self, work: Work, chip: Chip, constants: Constants) -> Times:
+        found = self._batch(work, chip, constants, IN_PLACE)
+        launches = np.full((IN_PLACE_LAUNCHES, found.floors_s.shape[1]), stream.launch_s(chip, constants.stream))
+        return found._replace(floors_s=launches)
+
+    def _batch(self, work: Work, chip: Chip, constants: Constants, menu: Menu) -> Times:
+        """The products, after SMs have found the places of their rows."""
+        found = OfMenu(self.precision, menu).time(work, chip, constants)
+        found_s = place_s(work.sizes.batch * work.sizes.m, chip, constants)
+        return found._replace(compute_s=found.compute_s + found_s, together_s=found.together_s + found_s)
 
     def grouped_bytes(self, work: Work) -> Numbers:
         """Rows that are read and written before the product, in the order of experts. [B]"""
@@ -56,11 +99,27 @@ class Experts(Gemm):
         return {"main loop": found.together_s, "launch": found.launch_s()}
 
 
+@dataclass(frozen=True)
+class OfMenu(Gemm):
+    """A batch of products by some of the tiles."""
+
+    menu: Menu = SORTED
+
+    def menus(self, sizes: Shapes, chip: Chip) -> Sequence[tuple[NDArray[np.bool_], Menu]]:
+        """The same for all."""
+        return [(np.ones(len(sizes), bool), self.menu)]
+
+
+def place_s(rows: Numbers, chip: Chip, constants: Constants) -> Numbers:
+    """SMs find the places of so many rows of one grouped product. [s]"""
+    return rows * constants.experts.row_clocks / chip.sms * chip.clock_s
+
+
 class Layers(NamedTuple):
     """One entry each; whole numbers, kept as floats."""
 
     tokens: Numbers
-    """Of all ranks together."""
+    """Of all ranks together; each rank has all of them, and stores a sum for each."""
     hidden: Numbers
     width: Numbers
     """Of the feed-forward layer of an expert, or of the part of it that a device has."""
@@ -131,11 +190,13 @@ def power_law(pairs: int, tokens: int, experts: int, skew: float) -> Numbers:
 class ExpertLayer(Kernel):
     """Two grouped products, a gated activation between them, and the weighted sum of each token's experts after them.
 
-    The product that chooses experts is apart, and so is what shared experts do.
+    The product that scores experts is apart, and so is what shared experts do.
     """
 
     skew: float = 0.0
     """Exponent of the power law of loads, other than 1; 0: balanced."""
+    in_place: bool = True
+    """Whether a library may have kernels that only data-center Blackwell has."""
 
     op = "expert_layer"
     columns = Layers._fields
@@ -151,7 +212,7 @@ class ExpertLayer(Kernel):
     def topic(self) -> str | None:
         """By how tokens are spread."""
         measured = {0.0: "moe_balanced", 1.01: "moe_skewed", 1.2: "moe_very_skewed"}
-        return measured.get(self.skew) if self.precision == FITTED_IN else None
+        return measured.get(self.skew) if self.precision == FITTED_IN and self.in_place else None
 
     @property
     def caveats(self) -> tuple[str, ...]:
@@ -175,28 +236,32 @@ class ExpertLayer(Kernel):
         return found
 
     def tensor_bytes(self, work: Work) -> Numbers:
-        """The weights of the experts that are hit, the tokens, and their sums. [B]"""
-        sizes = work.sizes
-        weights = 3 * load(sizes, self.skew).hit * sizes.hidden * sizes.width
-        tokens = 2 * np.minimum(sizes.tokens, load(sizes, self.skew).rows) * sizes.hidden
+        """The weights of the experts that are hit, their tokens, and a sum for each token. [B]"""
+        sizes, (hit, rows) = work.sizes, load(work.sizes, self.skew)
+        weights = 3 * hit * sizes.hidden * sizes.width
+        tokens = (np.minimum(sizes.tokens, rows) + sizes.tokens) * sizes.hidden
         moved: Numbers = work.element_bytes * (weights + tokens)
         return moved
+
+    def products(self, work: Work) -> tuple[Shapes, Shapes]:
+        """Both grouped products, each of as many rows for every expert."""
+        sizes, (hit, rows) = work.sizes, load(work.sizes, self.skew)
+        up = Shapes(rows / hit, 2 * sizes.width, sizes.hidden, hit)
+        return up, Shapes(rows / hit, sizes.hidden, sizes.width, hit)
 
     def parts(self, work: Work, chip: Chip, constants: Constants) -> list[tuple[str, Kernel, Work]]:
         """The kernels of the layer, by name, and what each is asked."""
         sizes, width = work.sizes, work.element_bytes
         hit, rows = load(sizes, self.skew)
-        mean = rows / hit
-        up, down = Shapes(mean, 2 * sizes.width, sizes.hidden, hit), Shapes(mean, sizes.hidden, sizes.width, hit)
-        tokens = np.minimum(sizes.tokens, rows)
+        up, down = self.products(work)
         moved = {
             "activation": width * 3 * rows * sizes.width,  # both halves in, one out
-            "sum": width * (rows + tokens) * sizes.hidden,
+            "sum": width * (rows + sizes.tokens) * sizes.hidden,
         }
         # a benchmark that repeats the layer touches all of it before a weight again
         touched = 3 * width * hit * sizes.hidden * sizes.width + moved["activation"] + moved["sum"]
         missed = miss_share(touched, chip, constants.products) if work.warm else np.ones_like(touched)
-        product, ramp = Experts(self.precision), Stream(self.precision)
+        product, ramp = Experts(self.precision, in_place=self.in_place), Stream(self.precision)
         up_work, down_work = (Work(one, width, missed=missed) for one in (up, down))
         first, last = (Work(None, width, bytes_moved=each, missed=missed) for each in moved.values())
         return [
@@ -206,17 +271,25 @@ class ExpertLayer(Kernel):
             ("sum", ramp, last),
         ]
 
+    def others_s(self, work: Work, chip: Chip, constants: Constants) -> Numbers:
+        """All ranks find places for the rows of all ranks, before both products. [s]"""
+        sizes = work.sizes
+        elsewhere = np.maximum(sizes.tokens * sizes.top_k - load(sizes, self.skew).rows, 0.0)
+        return 2 * place_s(elsewhere, chip, constants)
+
     def time(self, work: Work, chip: Chip, constants: Constants, gap_s: float | None = 0.0) -> Times:
         """One kernel after the other."""
         each = [kernel.time(one, chip, constants, gap_s) for _, kernel, one in self.parts(work, chip, constants)]
         compute, memory, together = (np.sum([one[place] for one in each], axis=0) for place in range(3))
-        return Times(compute, memory, together, np.concatenate([one.floors_s for one in each]))
+        others = self.others_s(work, chip, constants)
+        return Times(compute + others, memory, together + others, np.concatenate([one.floors_s for one in each]))
 
     def terms(self, work: Work, chip: Chip, constants: Constants) -> Terms:
-        """Of each kernel, and all launches."""
+        """Of each kernel, of rows of other ranks, and all launches."""
         each = {name: kernel.time(one, chip, constants) for name, kernel, one in self.parts(work, chip, constants)}
         launches: Numbers = np.sum([one.launch_s() for one in each.values()], axis=0)
-        return {**{name: one.together_s for name, one in each.items()}, "launch": launches}
+        others = self.others_s(work, chip, constants)
+        return {**{name: one.together_s for name, one in each.items()}, "other ranks": others, "launch": launches}
 
 
 def of_table(rows: Numbers, n: Numbers, k: Numbers, weights: Numbers) -> Shapes:

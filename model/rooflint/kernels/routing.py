@@ -15,6 +15,7 @@ DeepEP has two kinds of kernels for it, of which the one that takes least is tak
 internode_ll.cu at 04b06f7a. docs/method-silicon-layers.md has the measurements.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
@@ -25,7 +26,7 @@ from rooflint.base.errors import RooflintError
 from rooflint.kernels.chip import Chip
 from rooflint.kernels.collectives import US, link_of
 from rooflint.kernels.constants import Constants
-from rooflint.kernels.kernel import Kernel, Times, Work, least
+from rooflint.kernels.kernel import Kernel, Terms, Times, Work, least
 from rooflint.kernels.shapes import Numbers, columns_of
 from rooflint.workloads.parallelism import Way, devices_of
 
@@ -130,19 +131,32 @@ class ExpertExchange(Kernel):
 
     def time(self, work: Work, chip: Chip, constants: Constants, gap_s: float | None = 0.0) -> Times:
         """By the kernels that take least; one device takes no time. Raises MissingFactError without links."""
-        found = least(self._ways(work, chip, constants))
+        found = least(list(self._ways(work, chip, constants).values()))
         alone = work.sizes.members == 1
         return Times(*(np.where(alone, 0.0, one) for one in found))
 
     def alpha_beta_s(self, work: Work, chip: Chip, constants: Constants) -> Numbers:
         """Latencies of the kernels, and what must be sent at the bandwidth of the data sheet. [s]"""
-        launches = [one.launch_s() for one in self._ways(work, chip, constants)]
+        launches = [one.launch_s() for one in self._ways(work, chip, constants).values()]
         return np.where(work.sizes.members > 1, np.min(launches, axis=0) + self.floor_s(work, chip), 0.0)
 
-    def _ways(self, work: Work, chip: Chip, constants: Constants) -> list[Times]:
+    def terms(self, work: Work, chip: Chip, constants: Constants) -> Terms:
+        """What SMs and links do, of which the shorter is 0 where both run beside each other, and the launch."""
+        found = self.time(work, chip, constants)
+        wire = np.where(found.memory_s >= found.compute_s, found.memory_s, found.together_s - found.compute_s)
+        return {"SMs": found.together_s - wire, "wire": wire, "launch": found.launch_s()}
+
+    def taken(self, work: Work, chip: Chip, constants: Constants) -> list[Kernels]:
+        """The kernels that take least, of each op."""
+        ways = self._ways(work, chip, constants)
+        best = np.argmin([one.seconds for one in ways.values()], axis=0)
+        return [list(ways)[place] for place in best]
+
+    def _ways(self, work: Work, chip: Chip, constants: Constants) -> dict[Kernels, Times]:
         """By each of the kernels that may be taken."""
+        ways: dict[Kernels, Callable[[Work, Chip, Constants], Times]]
         ways = {"normal": self._normal, "low_latency": self._low_latency}
-        return [of(work, chip, constants) for name, of in ways.items() if self.kernels in (None, name)]
+        return {name: of(work, chip, constants) for name, of in ways.items() if self.kernels in (None, name)}
 
     def _normal(self, work: Work, chip: Chip, constants: Constants) -> Times:
         sizes, own, row = work.sizes, constants.routing, self.row_bytes(work)

@@ -7,7 +7,8 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from rooflint.answers import explain_attention, explain_collective
+import rooflint as rl
+from rooflint.answers import explain_attention, explain_collective, explain_layer
 from rooflint.answers.explain_gemm import LISTING, WAITS, GemmRecord
 from rooflint.base.errors import RooflintError
 from rooflint.cli.explain import app
@@ -194,3 +195,90 @@ def test_alpha_and_beta_of_a_collective_by_hand():
 def test_a_collective_that_cannot_be_is_refused(words, message):
     with pytest.raises(RooflintError, match=message):
         run(*words, op="collective")
+
+
+# ---- layers of large models
+
+LAYERS = {
+    "moe": ("moe", "4096", "7168", "2048", "256", "8", "-d", "h100-sxm5", "--ranks", "8"),
+    "moe in place": ("moe", "16", "4096", "1536", "128", "8", "-d", "b200-sxm", "--skew", "1.01"),
+    "mla decode": ("mla", "128", "4096", "-d", "h100-sxm5", "-b", "16", "--cache", "FP8"),
+    "mla whole": ("mla", "16", "8192", "-d", "l40s", "--no-split"),
+    "mla prefill": ("mla", "128", "1024", "-d", "b200-sxm", "--phase", "Prefill"),
+    "dispatch": ("routing", "dispatch", "4096", "7168", "256", "8", "8", "-d", "h100-sxm5"),
+    "combine": ("routing", "Combine", "16", "7168", "256", "8", "8", "-d", "b200-sxm", "--kernels", "low-latency"),
+}
+ASKED = {
+    "moe": ("expert_layer", {"tokens": 4096, "hidden": 7168, "width": 2048, "experts": 256, "top_k": 8, "ranks": 8}),
+    "mla decode": ("latent_decode", {"batch": 16, "heads": 128, "tokens": 4096, "cache_bytes": 1.0}),
+    "mla whole": ("latent_decode", {"batch": 1, "heads": 16, "tokens": 8192, "split": False}),
+    "mla prefill": ("latent_attention", {"batch": 1, "heads": 128, "tokens": 1024}),
+    "dispatch": (
+        "expert_exchange",
+        {"tokens": 4096, "hidden": 7168, "experts": 256, "top_k": 8, "members": 8, "precision": "fp8"},
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    "case", ["moe", *(pytest.param(one, marks=pytest.mark.slow) for one in LAYERS if one != "moe")]
+)
+def test_layers_fit_eighty_columns_and_their_formats_agree(case):
+    op, *question = LAYERS[case]
+    text = run(*question, op=op)
+    assert max(map(len, text.splitlines())) <= 80
+    for heading in ("Latency", "Terms", "Sensitivity to resources", "Facts", "Limitations"):
+        assert f"\n{heading} ─" in text
+    assert "of the plain roofline" in text
+    assert ("of latency and bandwidth alone (α–β)" in text) == (op == "routing")
+    found = explain_layer.LayerRecord.model_validate_json(run(*question, "-f", "json", op=op))
+    assert found.roofline_s < found.latency_s
+    assert found.errors
+    assert found.regime
+    assert found.alpha_beta_s is None or found.roofline_s < found.alpha_beta_s < found.latency_s
+    assert sum(one.seconds for one in found.terms) == pytest.approx(found.latency_s)
+    assert {one.term for one in found.terms} <= set(explain_layer.HOW)
+    rows = list(csv.DictReader(io.StringIO(run(*question, "-f", "csv", op=op))))
+    assert tuple(rows[0]) == explain_layer.LISTING
+    assert [(row["term"], float(row["seconds"])) for row in rows] == [(one.term, one.seconds) for one in found.terms]
+
+
+@pytest.mark.parametrize("case", ["moe", *(pytest.param(one, marks=pytest.mark.slow) for one in ASKED if one != "moe")])
+def test_a_layer_takes_as_long_by_command_as_in_python(case):
+    op, *question = LAYERS[case]
+    device = question[question.index("-d") + 1]
+    name, sizes = ASKED[case]
+    found = json.loads(run(*question, "-f", "json", op=op))
+    assert found["latency_s"] == pytest.approx(rl.kernel(name, device, **sizes).seconds[0], rel=1e-12)
+
+
+@pytest.mark.slow
+def test_words_of_layers():
+    assert explain_layer.HOW.keys() == explain_layer.WAITS.keys()
+    found = json.loads(run(*LAYERS["moe in place"][1:], "-f", "json", op="moe"))
+    assert (found["kind"], found["way"]) == ("moe", "rows where they lie")
+    assert found["sizes"] == {"tokens": 16, "hidden": 4096, "width": 1536, "experts": 128, "top_k": 8, "ranks": 1}
+    by_all = json.loads(run(*LAYERS["moe in place"][1:], "--sorted", "-f", "json", op="moe"))
+    assert by_all["way"] == "rows in the order of experts"
+    assert by_all["latency_s"] > found["latency_s"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("moe", "8", "64", "64", "8", "9", "-d", "h100-sxm5"), "top_k: want no more than there are experts"),
+        (
+            ("moe", "8", "64", "64", "8", "2", "-d", "h100-sxm5", "--ranks", "3"),
+            "experts: want a multiple of the ranks",
+        ),
+        (
+            ("mla", "8", "64", "-d", "h100-sxm5", "--phase", "encoder"),
+            "--phase: want decode or prefill, found 'encoder'",
+        ),
+        (("routing", "send", "8", "64", "8", "2", "2", "-d", "h100-sxm5"), "way: want one of dispatch, combine, found"),
+        (("routing", "combine", "8", "64", "8", "2", "2", "-d", "a2"), "the device lacks the facts 'links'"),
+    ],
+)
+def test_a_layer_that_cannot_be_is_refused(words, message):
+    with pytest.raises(RooflintError, match=message):
+        run(*words[1:], op=words[0])

@@ -11,8 +11,9 @@ from rooflint.kernels.experts import ExpertLayer, Experts, Layers, load, of_tabl
 from rooflint.kernels.kernel import Work
 from rooflint.kernels.products import Gemm
 from rooflint.kernels.shapes import Shapes
+from rooflint.kernels.tile import TILES, Menu
 
-H100 = CHIPS["nvidia/h100-sxm5-80gb"]
+H100, B200 = CHIPS["nvidia/h100-sxm5-80gb"], CHIPS["nvidia/b200-sxm"]
 MIXTRAL = (4096, 14336, 8, 2, 1)
 SKEWS = st.sampled_from([0.0, 0.5, 1.01, 1.2, 2.0])
 TOKENS = st.integers(1, 20_000)
@@ -75,6 +76,25 @@ def test_work_and_bytes_by_hand():
     assert model.tensor_bytes(work).item() == 2 * (3 * 8 * 4096 * 14336 + 2 * 100 * 4096)
 
 
+def test_a_rank_of_several_stores_a_sum_for_every_token_by_hand():
+    model = ExpertLayer()
+    work = model.work(4096, 7168, 2048, 256, 8, 64)
+    # 4096 × 8 / 64 = 512 rows on 4 experts: three weights of each, 512 tokens in, 4096 sums out; 2 B each
+    assert model.tensor_bytes(work).item() == 2 * (3 * 4 * 7168 * 2048 + (512 + 4096) * 7168)
+    _, stream, one = model.parts(work, H100, CONSTANTS)[3]
+    added = stream.time(one, H100, CONSTANTS).memory_s.item()
+    attained = CONSTANTS.stream.dram_efficiency * H100.bandwidth_bytes_per_s
+    assert added == pytest.approx(2 * (512 + 4096) * 7168 / attained)
+
+
+def test_ranks_find_places_for_the_rows_of_all_ranks_by_hand():
+    model = ExpertLayer()
+    # of 4096 × 8 rows 512 are on this rank; before each of two products
+    found = model.terms(model.work(4096, 7168, 2048, 256, 8, 64), H100, CONSTANTS)["other ranks"].item()
+    assert found == pytest.approx(2 * (4096 * 8 - 512) * CONSTANTS.experts.row_clocks / 132 / H100.clock_hz)
+    assert model.terms(model.work(4096, 7168, 2048, 256, 8, 1), H100, CONSTANTS)["other ranks"].item() == 0
+
+
 @pytest.mark.parametrize("chip", [H100, CHIPS["nvidia/l40s"]])
 @given(TOKENS, SKEWS)
 def test_a_layer_is_no_faster_than_its_roofline(chip, tokens, skew):
@@ -113,14 +133,41 @@ def test_a_layer_is_the_sum_of_its_kernels():
     assert np.sum(list(model.terms(work, H100, CONSTANTS).values()), axis=0) == pytest.approx(np.sum(each, axis=0))
 
 
+def test_data_center_blackwell_reads_rows_of_few_tokens_in_place():
+    either, sorted_ = ExpertLayer(), ExpertLayer(in_place=False)
+    work = either.work([1, 64, 4096], *MIXTRAL)
+    assert (either.predict(work, B200, CONSTANTS) <= sorted_.predict(work, B200, CONSTANTS)).all()
+    # two launches for each product, one for the activation, and one for the sum
+    launch = either.terms(work, B200, CONSTANTS)["launch"]
+    assert launch[0] == pytest.approx(6 * CONSTANTS.stream.launch_clocks * B200.clock_s)
+    _, product, up = either.parts(work, B200, CONSTANTS)[0]
+    assert product.reads_in_place(up, B200, CONSTANTS)[:2].all()
+    assert (either.topic, sorted_.topic) == ("moe_balanced", None)
+
+
+@pytest.mark.parametrize("device", ["nvidia/h100-sxm5-80gb", "nvidia/l40s"])
+def test_no_other_gpu_has_kernels_that_read_rows_in_place(device):
+    work = ExpertLayer().work([1, 16384], *MIXTRAL)
+    found = (ExpertLayer(in_place=one).predict(work, CHIPS[device], CONSTANTS).tolist() for one in (True, False))
+    assert next(found) == next(found)
+
+
+class Whole(Gemm):
+    """Products each of which has all of k."""
+
+    def menus(self, sizes, chip):
+        return [(np.ones(len(sizes), bool), Menu(TILES, (1,)))]
+
+
 def test_a_grouped_product_is_a_batch_of_products_whose_rows_are_sorted_first():
     some = Shapes(*(np.array([float(one)]) for one in (512, 28672, 4096, 8)))
-    grouped, batch = Experts(), Gemm()
+    grouped, batch = Experts(), Whole()
     work = Work(some, 2.0)
     found, plain = grouped.time(work, H100, CONSTANTS), batch.time(work, H100, CONSTANTS)
     sorting = found.together_s - plain.together_s
-    # 2 · 8 · 512 · 4096 elements of 2 B at what a stream attains
+    # 2 · 8 · 512 · 4096 elements of 2 B at what a stream attains, and 8 · 512 places
     by_hand = 2 * 8 * 512 * 4096 * 2 / (CONSTANTS.stream.dram_efficiency * H100.bandwidth_bytes_per_s)
+    by_hand += 8 * 512 * CONSTANTS.experts.row_clocks / 132 / H100.clock_hz
     assert sorting.item() == pytest.approx(by_hand)
     assert found.launch_s().item() == CONSTANTS.experts.launch_clocks * H100.clock_s > plain.launch_s().item()
     assert sum(one.item() for one in grouped.terms(work, H100, CONSTANTS).values()) == found.seconds.item()

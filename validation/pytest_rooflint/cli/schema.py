@@ -21,6 +21,7 @@ from rooflint.answers import (
     explain_attention,
     explain_collective,
     explain_gemm,
+    explain_layer,
     explore,
     generation,
     generation_sweep,
@@ -76,6 +77,7 @@ _MODEL: Mapping[str, type[BaseModel]] = {
     "tdp_registry": tdp_registry.TdpRegistryRecord,
     "explain_attention": explain_attention.AttentionRecord,
     "explain_collective": explain_collective.CollectiveRecord,
+    "explain_layer": explain_layer.LayerRecord,
     "explain_gemm": explain_gemm.GemmRecord,
     "explore": explore.ExploreRecord,
 }
