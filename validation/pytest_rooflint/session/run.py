@@ -184,6 +184,7 @@ class ClosedWorldItem(ProblemItem):
         self.problems = [one for one in world.problems(suite) if str(one) not in said]
         if not self.config.getoption("lf", default=False):  # it skips what did not fail
             self.problems += world.unvisited(suite, self.path)
+        self.remarks = list(world.without_energies(suite))
         super().runtest()
 
     def reportinfo(self) -> tuple[Path, int, str]:
@@ -354,6 +355,7 @@ class Run:
         if call.when == "call" and isinstance(item, ProblemItem):
             report.rooflint_problems = rows(item.problems)
             report.rooflint_unread = [[shown(one.file), str(one)] for one in item.problems]
+        report.rooflint_remarks = item.__dict__.get("remarks", []) if call.when == "call" else []
         mark(item, call, report)
         if call.when == "teardown" and VERDICT in item.stash:
             del item.stash[VERDICT]  # pytest keeps every item
