@@ -167,6 +167,8 @@ def overview(found: Comparison, baseline: Contender | None) -> Grid:
     first = found.leaders(BALANCE)
     strong = tuple(place for place, one in enumerate(found.able) if one in first)
     note = "energy per inference; units: time-averaged active units; ▸ least energy × latency"
+    if any((one.prediction.over_limit or 0) > 1 for one in found.able):
+        note += "; power: the sum of the terms, which for some is above their rated power (see Insights)"
     if any(one.estimated for one in found.able):
         note += "; ≈ peak is an estimate"
     if any(one.prediction.has("energy") and not one.prediction.complete for one in found.able):

@@ -209,9 +209,9 @@ def _facts(hardware: Hardware, wanted: Mapping[str, str]) -> list[Fact]:
     """The facts at some paths. Raises MissingFactError with all that the spec lacks, and what they are."""
     lacking = [f"'{path}': {what}" for path, what in wanted.items() if path not in hardware.facts]
     if lacking:
-        fact, it = ("fact", "it") if len(lacking) == 1 else ("facts", "them")
+        fact, them = ("fact", "it") if len(lacking) == 1 else ("facts", "them")
         raise MissingFactError(
-            f"{hardware.label} lacks the {fact} {', '.join(lacking)}; without {it} there is no silicon latency, "
-            "which speaks of matrix units and CUDA cores of NVIDIA's GPUs"
+            f"{hardware.label} lacks the {fact} {', '.join(lacking)}; "
+            f"silicon latencies need {them}, and are calibrated on NVIDIA's GPUs"
         )
     return [hardware.facts[path] for path in wanted]

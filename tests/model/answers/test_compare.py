@@ -217,9 +217,18 @@ def test_the_figures_of_a_device_stand_in_a_row(comparison):
         f"{100 * one.compute_efficiency:.3g}",
     )  # fmt: skip
     assert grid.note == (
-        "energy per inference; units: time-averaged active units; ▸ least energy × latency; ≈ peak is an estimate; "
+        "energy per inference; units: time-averaged active units; ▸ least energy × latency; power: the sum of the "
+        "terms, which for some is above their rated power (see Insights); ≈ peak is an estimate; "
         "peak %: attained over dense peak"
     )
+
+
+def test_power_above_the_rated_power_is_explained_below_the_table(comparison):
+    # the terms of ResNet-18 in bf16 are less than an H100's 700 W; a T4's in fp16 at batch 16 are more than its 70 W
+    cool, hot = comparison(FOUR[1]), comparison("nvidia/t4", batch=16, compute="fp16")
+    assert cool.able[0].prediction.over_limit < 1 < hot.able[0].prediction.over_limit
+    said = "power: the sum of the terms, which for some is above their rated power (see Insights)"
+    assert said in overview(hot, None).note and said not in overview(cool, None).note
 
 
 def test_a_missing_energy_term_is_explained_below_the_table(comparison):

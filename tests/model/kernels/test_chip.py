@@ -47,7 +47,7 @@ def test_matrix_units_that_more_or_less_than_a_warp_starts_run_beside_it(device,
 )
 def test_a_device_without_an_input_is_told_which(device, path):
     with pytest.raises(
-        MissingFactError, match=f"^{device} lacks the facts? '{path}': .*no silicon latency, which speaks of .*NVIDIA"
+        MissingFactError, match=f"^{device} lacks the facts? '{path}': .*silicon latencies need (it|them), .*NVIDIA"
     ):
         chip_of(REGISTRY.get(device), "bf16", LAUNCHES)
 

@@ -77,6 +77,16 @@ def test_without_failures_no_line_is_the_last_one(tiny):
     assert "A single change" not in tiny.run().stdout.str()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [(), ("-n", "2")])
+def test_a_memory_without_a_known_energy_is_named_with_the_file_to_write(tiny, options):
+    assert "no energy of the memory" not in tiny.run(*options).stdout.str()
+    for file in (SPEC, "golden/x1.yaml"):
+        tiny.write(file, tiny.read(file).replace("lpddr5", "gddr9"))
+    said = "no energy of the memory gddr9 is known (acme/x1), so predictions leave it out; write one to"
+    assert f"{said} specs/memory/gddr9.yaml" in " ".join(tiny.run(*options).stdout.str().split())
+
+
 # ---- a file that cannot be read
 
 

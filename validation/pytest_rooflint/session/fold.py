@@ -126,7 +126,7 @@ def totals(briefs: Sequence[Brief]) -> Iterator[str]:
 
 
 def reasons(terminalreporter: pytest.TerminalReporter) -> Iterator[str]:
-    """Why claims were not validated, one line a reason; that others are expected to fail, in one line."""
+    """Why claims were not validated, one line a reason; that others are expected to fail; remarks on the suite."""
     skipped = [one.longrepr for one in terminalreporter.stats.get("skipped", []) if hasattr(one, "rooflint_brief")]
     why = Counter(longrepr[2] for longrepr in skipped if isinstance(longrepr, tuple))
     for reason, count in why.most_common(MOST):
@@ -136,6 +136,9 @@ def reasons(terminalreporter: pytest.TerminalReporter) -> Iterator[str]:
         yield f"{counted(rest, 'more claim')} skipped; -rs lists them"
     if expected := [one for one in terminalreporter.stats.get("xfailed", []) if hasattr(one, "rooflint_brief")]:
         yield f"{counted(len(expected), 'claim')} expected to fail, for the reason in the golden file; -rx lists them"
+    ended = (*terminalreporter.stats.get("passed", []), *terminalreporter.stats.get("failed", []))
+    remarks = dict.fromkeys(text for one in ended for text in getattr(one, "rooflint_remarks", ()))
+    yield from (wrapped(text, "", 2) for text in remarks)
 
 
 MOST = 5

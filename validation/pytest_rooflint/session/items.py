@@ -170,6 +170,7 @@ class ClosedWorldItem(ProblemItem):
         self.problems = [one for one in world.problems(suite) if str(one) not in said]
         if not self.config.getoption("lf", default=False):  # it skips what did not fail
             self.problems += world.unvisited(suite, self.path)
+        self.remarks = list(world.without_energies(suite))
         super().runtest()
 
     def reportinfo(self) -> tuple[Path, int, str]:

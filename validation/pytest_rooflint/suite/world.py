@@ -17,7 +17,9 @@ from pytest_rooflint.suite.roofline_laws import LAWS, Setting
 from pytest_rooflint.suite.suite import Suite
 from rooflint.base.errors import InputError, Problem, shown
 from rooflint.base.facts import Fact
+from rooflint.base.text import some
 from rooflint.coefficients.library import Coefficients
+from rooflint.coefficients.ranges import UnknownCoefficientError
 from rooflint.cost.tables import Grid, Prices
 from rooflint.workloads import tables
 from rooflint.workloads.networks import files_of, read_network
@@ -210,6 +212,25 @@ def _doubles(claims: Iterable[Claim]) -> Iterator[Problem]:
             place = f"{shown(other.file)}:{other.line}"
             message = f"'{claim.id}' of {about} is claimed twice from the same document (also {place}); keep one"
             yield Problem(claim.file, claim.line, message)
+
+
+def without_energies(suite: Suite) -> Iterator[str]:
+    """Kinds of memory of the project's devices of which no file gives the energy, each with the file to write."""
+    devices: dict[str, list[str]] = {}
+    for one in suite.reported():
+        for memory in one.memories if suite.is_own(one.file) else ():
+            devices.setdefault(memory, []).append(one.id)
+    coefficients = Coefficients.of(suite.registry)
+    for memory, having in devices.items():
+        try:
+            coefficients.memory(memory)
+        except UnknownCoefficientError:
+            yield (
+                f"no energy of the memory {memory} is known ({some(having)}), so predictions leave it out; "
+                f"write one to specs/memory/{memory}.yaml"
+            )
+        except InputError:  # which the closed world says
+            continue
 
 
 def unvisited(suite: Suite, root: Path) -> list[Problem]:
