@@ -191,7 +191,7 @@ def _columns(x: NDArray[np.int64], y: NDArray[np.int64]) -> list[Column]:
 TRIED = ("bf16", "fp16")
 """Tried in this order."""
 
-_WISH = re.compile("; without it there is no silicon latency.*")
+_WISH = re.compile("; silicon latencies need .*")
 """The part of the reason that a page need not repeat."""
 
 LABELS: Mapping[str, str] = {

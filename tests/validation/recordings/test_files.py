@@ -249,7 +249,8 @@ def test_a_name_that_two_devices_answer_to_is_none_of_them(small):
 
 NAMES = Path(__file__).with_name("driver_names.csv")
 """Names of registered GPUs, each with one of its PCI ids: NVIDIA/open-gpu-kernel-modules at df1c9a3de2be (595.45.04),
-README.md, "Compatible GPUs". GPUs before Turing are not in that list."""
+README.md, "Compatible GPUs"; RTX 3050 at 015742d32fa6. RTX 5060 and GB10: as public logs of lspci and nvidia-smi have
+them. GPUs before Turing are not in that list."""
 
 LISTED = {row["device"]: row["name"] for row in csv.DictReader(NAMES.read_text(encoding="utf-8").splitlines())}
 
