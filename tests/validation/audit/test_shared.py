@@ -260,3 +260,23 @@ def test_doubled_peaks_beside_a_doubled_memory_are_of_a_pair(audited):
     assert all("several devices" in one.explanations[0].error for one in findings)
     findings = audited(f"{header}GB200,186,4500,4500,9000\n")
     assert all("several devices" not in one.explanations[0].error for one in findings if one.is_wrong)
+
+
+@pytest.mark.parametrize(
+    ("device", "memory_gb", "status"),
+    [
+        ("Apple M4 Max", 64, "not checked"),
+        ("Apple M4 Max", 256, "wrong"),  # more than there is
+        ("Jetson AGX Orin 64GB", 32, "wrong"),  # whose name says how much there is
+        ("RTX 4090", 16, "wrong"),  # which is no chip with CPU cores
+    ],
+)
+def test_a_smaller_memory_of_a_chip_that_is_sold_with_several_is_not_wrong(audited, device, memory_gb, status):
+    (found,) = audited(f"device,mem_gb\n{device},{memory_gb}\n")
+    assert found.status == status
+
+
+def test_what_leaves_a_device_or_a_node_is_no_bandwidth_of_its_memory(audited):
+    table = "node type,gpu egress bandwidth (GB/s),node egress bandwidth (GB/s),mem_gb\nH100 SXM5,450,400,80\n"
+    assert [one.status for one in audited(table) if one.column == "mem_gb"] == ["right"]
+    assert not any(one.is_wrong for one in audited(table))

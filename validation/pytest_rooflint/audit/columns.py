@@ -45,7 +45,7 @@ _CACHES = frozenset(
 )
 _LINKS = frozenset(
     {"nvlink", "pcie", "interconnect", "network", "networking", "net", "nic", "link", "ici", "fabric"}
-    | {"infiniband", "ethernet", "ib"}
+    | {"infiniband", "ethernet", "ib", "egress", "ingress"}
 )
 _LINK_WORDS = frozenset({"nvlink", "xgmi", "interconnect"})
 _OTHER_LINKS = frozenset({"links", "lanes", "count", "pcie", "host", "network", "node", "internode"})

@@ -15,6 +15,7 @@ from rooflint.diagnosis.explanations import Explanation
 from rooflint.diagnosis.figures import COARSEST, FLOOR, Figure, Printed
 from rooflint.diagnosis.identify import Identifier
 from rooflint.hardware.device import Hardware
+from rooflint.hardware.vocabulary import without_size
 
 MANY = 3
 """Number of wrong figures that are explained together."""
@@ -323,18 +324,30 @@ def _is_directed(finding: Finding) -> bool:
 
 
 def of_whole_chips(findings: Iterable[Finding]) -> list[Finding]:
-    """The findings; a clock of a GPU on a chip with CPU cores is wrong only where it is said to be the GPU's."""
-    note = "may be the clock of its CPU cores; name the column 'GPU clock' if it is not"
+    """The findings; of a chip with CPU cores, a clock is wrong only where it is said to be the GPU's.
+
+    A smaller memory is wrong only where the name of the device states one, as chips are sold with several.
+    """
+    clock = "may be the clock of its CPU cores; name the column 'GPU clock' if it is not"
+    memory = "less than the largest memory that the chip is sold with"
     return [
         replace(one, status="not checked", note=note, explanations=())
-        if one.is_wrong
-        and one.quantity.startswith("clock")
-        and one.expected
-        and _has_cpu_cores(one.expected.hardware)
-        and "gpu" not in words_of(one.column)
+        if one.is_wrong and (note := clock if _may_be_of_cpu(one) else memory if _may_be_smaller(one) else "")
         else one
         for one in findings
     ]
+
+
+def _may_be_of_cpu(finding: Finding) -> bool:
+    is_clock = finding.quantity.startswith("clock") and "gpu" not in words_of(finding.column)
+    return is_clock and finding.expected is not None and _has_cpu_cores(finding.expected.hardware)
+
+
+def _may_be_smaller(finding: Finding) -> bool:
+    right, ratio = finding.expected, finding.ratio
+    if right is None or right.quantity != "capacity" or ratio is None or ratio >= 1:
+        return False
+    return _has_cpu_cores(right.hardware) and without_size(right.hardware.id)[1] is None
 
 
 def _has_cpu_cores(hardware: Hardware) -> bool:
