@@ -61,7 +61,7 @@ def test_without_a_device_all_systems_that_are_large_enough_are_compared():
     assert "pcie-l40s-8" not in {one.place.system.short for one in of_sixteen}  # has no cards to join two
     with pytest.raises(
         rl.RooflintError,
-        match=r"--generate, --tp, --pp, --ep: want a language model by name, or a config.json; unknown",
+        match=r"--generate, --tp, --pp, --cp, --ep: want a language model by name, or a config.json; unknown",
     ):
         rl.generate("resnet18", "l4")
 
