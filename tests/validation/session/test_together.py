@@ -100,3 +100,20 @@ def test_plugins_of_the_controller_see_the_same_with_xdist_and_without(tiny, opt
             of_item.setdefault(nodeid, []).append(rest)
         found.append((of_item, sorted(cases), tiny.read("j.xml").count("<failure")))
     assert found[0] == found[1]
+
+
+SENT = """
+import os
+
+def pytest_report_to_serializable(report):
+    if "PYTEST_XDIST_WORKER" in os.environ and "closed-world" not in report.nodeid:
+        with open("sent.txt", "a") as file:
+            print(report.when, file=file)
+"""
+
+
+@pytest.mark.slow
+def test_a_worker_sends_the_call_of_each_claim_and_nothing_else(tiny):
+    tiny.write("conftest.py", SENT)
+    assert tiny.run("-n", "2").ret == 0
+    assert {*tiny.read("sent.txt").split()} == {"call"}

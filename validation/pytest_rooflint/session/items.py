@@ -135,6 +135,8 @@ class ProblemItem(pytest.Item):
     def __init__(self, *, problems: list[Problem], **arguments: Any) -> None:
         super().__init__(**arguments)
         self.problems = problems
+        self.remarks: list[str] = []
+        """What is no failure, and is said when the run ends."""
 
     def runtest(self) -> None:
         """Fail if there is a problem."""

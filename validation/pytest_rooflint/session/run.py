@@ -210,7 +210,7 @@ class Run:
         if call.when == "call" and isinstance(item, ProblemItem):
             report.rooflint_problems = rows(item.problems)
             report.rooflint_unread = [[shown(one.file), str(one)] for one in item.problems]
-        report.rooflint_remarks = item.__dict__.get("remarks", []) if call.when == "call" else []
+            report.rooflint_remarks = item.remarks
         mark(item, call, report)
         if call.when == "teardown" and VERDICT in item.stash:
             del item.stash[VERDICT]  # pytest keeps every item
