@@ -15,9 +15,10 @@ from functools import cache, cached_property
 from hashlib import blake2b
 from hmac import compare_digest
 from importlib.util import find_spec
+from io import BytesIO
 from pathlib import Path
 from secrets import token_hex
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import pydantic.version
 import yaml
@@ -49,7 +50,7 @@ class Parsed:
             raw = kept.read_bytes()
             signature, signed = raw[:SIGNATURE_BYTES], raw[SIGNATURE_BYTES:]
             if signed.startswith(key) and compare_digest(signature, _signature(signed, secret)):
-                found = cast("T", pickle.loads(signed[len(key) :]))
+                found = cast("T", _Unpickler(BytesIO(signed[len(key) :])).load())
                 if holds(found):
                     return found
         parsed = parse()
@@ -63,6 +64,18 @@ class Parsed:
         """What changes with any module of the packages, and with the libraries that read files."""
         libraries = [platform.python_version(), pydantic.version.VERSION, yaml.__version__]
         return digest_of([*libraries, *map(str, sorted(stamp for name in self.packages for stamp in _stamps(name)))])
+
+
+one_path = cache(Path)
+"""One object for each path, by its parts; two that are one object compare without being taken apart."""
+
+
+class _Unpickler(pickle.Unpickler):
+    """Makes each path once, however many files name it: places of facts are keys, and are compared very often."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        found = super().find_class(module, name)
+        return one_path if found is type(Path()) else found
 
 
 SIGNATURE_BYTES = 32

@@ -2,6 +2,7 @@
 
 import os
 import stat
+from pathlib import Path
 
 import pytest
 
@@ -33,6 +34,16 @@ def read(parsed, file, text, calls, holds=lambda found: True):
         return text.split()
 
     return parsed.of(file, text, parse, holds)
+
+
+def test_a_path_is_one_object_in_all_that_was_kept(parsed, tmp_path):
+    def kept(file, *paths):
+        return parsed().of(tmp_path / file, "", lambda: [*paths], lambda found: True)
+
+    for _ in range(2):  # the first call parses
+        one, other = kept("a.yaml", Path("x") / "y.yaml"), kept("b.yaml", Path("x/y.yaml"), Path("x/z.yaml"))
+    assert one[0] is other[0]
+    assert [str(path) for path in other] == [str(Path("x/y.yaml")), str(Path("x/z.yaml"))]
 
 
 def test_a_text_is_parsed_once_and_another_text_of_the_same_file_again(parsed, tmp_path, calls):

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from pytest_rooflint.session.together import Apart, Together
+from pytest_rooflint.session.together import PACKED, Apart, Packed, Together
 
 NODE = {"nodeid": "golden/x1.yaml::a", "location": ("golden/x1.yaml", 3, "a")}
 EVENTS = ("pytest_runtest_logstart", "pytest_runtest_logreport", "pytest_runtest_logfinish")
@@ -72,6 +72,35 @@ def test_the_controller_hands_out_all_five_in_their_order():
     for one, when, start in ((setup, "setup", 1.0), (teardown, "teardown", 3.0)):
         assert (one.when, one.outcome, one.start, one.stop) == (when, "passed", start, start + 0.5)
         assert not hasattr(one, "wasxfail")
+
+
+def test_a_message_is_packed_and_is_the_same_report_when_unpacked():
+    noted = {"rooflint_brief": {"id": "a"}, "wasxfail": "why", "user_properties": [("a", (1, 2.5))]}
+    (message,) = sent(
+        report("setup"),
+        report("call", "skipped", **noted),
+        report("teardown", user_properties=noted["user_properties"]),
+    )
+    plain = message._to_json() | {"$report_type": "TestReport"}
+    packing = Packed().pytest_report_to_serializable(message)
+    next(packing)
+    with pytest.raises(StopIteration) as packed:
+        packing.send(plain)
+    assert [*packed.value.value] == [PACKED]
+    data = packed.value.value | {"worker_id": "gw0"}
+    unpacking = Apart(SimpleNamespace(hook=None)).pytest_report_from_serializable(data)
+    next(unpacking)  # where pytest makes it a report
+    assert data == plain | {"worker_id": "gw0"}
+
+
+@pytest.mark.parametrize("report", [report("setup"), report("call", rooflint_beside=[], it=object())])
+def test_what_is_sent_alone_or_cannot_be_packed_goes_as_pytest_has_it(report):
+    plain = vars(report)
+    packing = Packed().pytest_report_to_serializable(report)
+    next(packing)
+    with pytest.raises(StopIteration) as packed:
+        packing.send(plain)
+    assert packed.value.value is plain
 
 
 RECORDER = """

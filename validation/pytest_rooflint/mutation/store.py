@@ -32,6 +32,7 @@ from rooflint.base.errors import RooflintError
 from rooflint.base.facts import Fact, Place
 from rooflint.base.files import digest_of, file_digest
 from rooflint.base.memo import memoised
+from rooflint.base.parsed import one_path
 from rooflint.base.units import Quantity
 from rooflint.hardware.device import Hardware
 
@@ -404,7 +405,7 @@ def _judged(name: str, claim: Claim, row: list[Any], places: list[Place], names:
         {names[one] for one in asked},
         {places[one] for one in looked_up},
         {places[one] for one in present},
-        set(map(Path, goldens)),
+        set(map(_path, goldens)),
         folders,
     )
     return key, JudgedClaim(name, claim, verdict, value, corroborated, frozenset(places[one] for one in facts), read)
@@ -458,13 +459,11 @@ def _bases(found: Any, count: int) -> list[Basis]:
     """What outcomes rest on, as it was kept; nothing where something else wrote it."""
     try:
         claims, names = found["claims"], [(section, name) for section, name in found["names"]]
-        places: list[Place] = [(_path(file), path, at) for file, path, at in found["places"]]
+        places = [(_path(file), path, at) for file, path, at in found["places"]]
         made = [
             Basis(
                 dict.fromkeys(claims[one] for one in asked),
-                Dependencies(
-                    {names[one] for one in named}, {places[one] for one in read}, set(), {*map(Path, goldens)}
-                ),
+                Dependencies({names[n] for n in named}, {places[n] for n in read}, goldens={*map(_path, goldens)}),
                 compared,
             )
             for asked, named, read, goldens, compared in found["facts"]
@@ -481,7 +480,7 @@ def _facts_of(hardware: Hardware) -> Iterator[Fact]:
         yield from overlay.values()
 
 
-_path = cache(Path)  # files are named many times
+_path = cache(lambda file: one_path(*Path(file).parts))  # files are named many times
 
 
 def _identity(subject: Subject, mutant: Mutant) -> tuple[int, str, str]:

@@ -34,7 +34,7 @@ from pytest_rooflint.session.items import (
     mark,
 )
 from pytest_rooflint.session.spool import Spool
-from pytest_rooflint.session.together import TOGETHER, Apart, Together
+from pytest_rooflint.session.together import TOGETHER, Apart, Packed, Together
 from pytest_rooflint.suite.judge import Trial, key_of, unnoted
 from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Repair, Verdict
@@ -92,6 +92,7 @@ class Run:
         config.pluginmanager.register(self.fold, "rooflint-fold")
         if hasattr(config, "workerinput"):
             config.stash[TOGETHER] = Together()
+            config.pluginmanager.register(Packed(), "rooflint-packed")
         elif config.getoption("dist", "no") != "no":
             config.pluginmanager.register(Apart(config), "rooflint-apart")
         self.told = set[Repair]()

@@ -2,9 +2,10 @@
 
 xdist sends the start, three reports and the end of each item, which takes longer than most claims. The controller hands
 all five to its plugins, in their order. Whatever is unusual is sent as it is: a failure, captured output, a report on
-which another plugin noted something.
+which another plugin noted something. The message is one byte string: xdist packs each text by itself.
 """
 
+import marshal
 from copy import copy
 from typing import Any
 
@@ -14,6 +15,9 @@ TOGETHER = pytest.StashKey["Together"]()
 """Of a worker."""
 PLAIN = frozenset(vars(pytest.TestReport("", ("", 0, ""), {}, "passed", None, "call")))
 """What a report has on which nothing was noted."""
+PACKED = "rooflint_packed"
+FORMAT = 4
+"""Of `marshal`, which all versions of Python read that pytest runs on."""
 
 
 class Together:
@@ -77,11 +81,33 @@ class Together:
             self._relay.pytest_runtest_logreport(report=report)
 
 
+class Packed:
+    """Packs what a worker sends together as one byte string."""
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_report_to_serializable(self, report: pytest.TestReport) -> Any:
+        """As pytest turns it into data, packed; what cannot be packed is sent as xdist does it."""
+        data = yield
+        if not hasattr(report, "rooflint_beside"):
+            return data
+        try:
+            return {PACKED: marshal.dumps(data, FORMAT)}
+        except ValueError:  # an object that another plugin noted
+            return data
+
+
 class Apart:
     """Takes apart in the controller what a worker sent together."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.hook = config.hook
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_report_from_serializable(self, data: dict[str, Any]) -> Any:
+        """Unpack what `Packed` packed, before pytest makes it a report."""
+        if packed := data.pop(PACKED, None):
+            data.update(marshal.loads(packed))  # from a worker, which runs the same tests as this process
+        return (yield)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> Any:
