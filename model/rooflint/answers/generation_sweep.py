@@ -193,7 +193,8 @@ def _swept(
 
 def _largest(able: Sequence[Candidate], bests: Sequence[Generation]) -> Iterator[str]:
     """Of few that have none: what fits of each."""
-    lacking = [one for one in able if one.found and one.found.name not in {best.name for best in bests}]
+    having = {best.name for best in bests}
+    lacking = [one for one in able if one.found and one.found.name not in having]
     for one in lacking if len(lacking) <= MOST_GRIDS else ():
         if one.found and one.found.fits is False:
             yield f"{one.setting.compute}: {too_large(one.found)}"

@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from rooflint.base.errors import Problem, RooflintError
 from rooflint.base.facts import Fact
+from rooflint.base.memo import memoised
 from rooflint.base.units import JOULES_PER_KWH, SECONDS_PER_HOUR
 from rooflint.cost.schema import CostSpec, GridSpec, PricesSpec
 from rooflint.hardware.registry import FactFile, LayeredFiles, Registry
@@ -272,6 +273,7 @@ class Grid:
             here = next((spec.within for spec in specs if spec and spec.within), "")
         return found
 
+    @memoised
     def _of(self, place: str, quantity: str, key: str) -> list[Reading]:
         around = self.around(place)
         for here in around:

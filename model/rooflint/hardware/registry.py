@@ -472,6 +472,7 @@ class LayeredFiles(Generic[S]):
     problems: Callable[[FactFile[S]], Iterator[Problem]]
     """Contradictions in a file, beyond its shape."""
 
+    @memoised
     def files(self, root: Path) -> list[Path]:
         """Files of one root. Raises InputError for a file whose name is not an id."""
         return [file.resolve() for file in Registry((root,)).files_of(self.section).values()]

@@ -8,13 +8,12 @@ Peaks of devices are derived from facts, and so is the work of a network: nothin
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
-from functools import lru_cache, reduce
-from operator import or_
+from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
-from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, RootModel, create_model
+from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, create_model
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from rooflint.base import units
@@ -221,10 +220,6 @@ SPECS: Mapping[str, type[SourcedSpec]] = MappingProxyType(
     {"decoder": NetworkSpec, "encoder": NetworkSpec}
     | {name: _file_of(name, one) for name, one in ARCHITECTURES.items()}
 )
-
-
-class NetworkFile(RootModel[reduce(or_, SPECS.values())]):  # type: ignore[misc]
-    """specs/networks/<family>/<name>.yaml: the configuration of one network."""
 
 
 _ARCHITECTURE = re.compile(r"^architecture: *['\"]?([\w-]+)", re.MULTILINE)

@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Mapping
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from pydantic import BaseModel
+from pydantic import BaseModel, RootModel
 
 import pytest_rooflint
 import rooflint
@@ -37,7 +39,7 @@ from rooflint.cost.schema import GridSpec, PricesSpec
 from rooflint.hardware.schema import ArchitectureSpec, HardwareSpec, SystemSpec
 from rooflint.kernels.constants import SiliconOpsSpec, SiliconSpec
 from rooflint.kernels.device_calibration import DeviceCalibrationSpec
-from rooflint.workloads.networks import NetworkFile
+from rooflint.workloads.networks import SPECS
 from rooflint_calibration.device_answer import DeviceCalibrationRecord
 from rooflint_calibration.generations import GenerationTableSpec
 from rooflint_calibration.networks import NetworkTableSpec
@@ -49,6 +51,10 @@ from rooflint_report.evidence import Evidence
 app = typer.Typer(add_completion=False)
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
+
+
+class NetworkFile(RootModel[reduce(or_, SPECS.values())]):  # type: ignore[misc]
+    """specs/networks/<family>/<name>.yaml: the configuration of one network."""
 
 
 _MODEL: Mapping[str, type[BaseModel]] = {
