@@ -21,9 +21,8 @@ from rooflint.prediction.cost import Place as Site
 from rooflint.prediction.predict import ROOFLINE, Setting
 from rooflint.prediction.run import Run
 from rooflint.workloads import load
-from rooflint.workloads.networks import PROMPT, Network, network_named
+from rooflint.workloads.networks import PROMPT
 from rooflint.workloads.parallelism import Parallelism
-from rooflint.workloads.workload import WorkloadError
 
 T = TypeVar("T", str, int)
 
@@ -130,7 +129,7 @@ def generate(
     if not settings or not (batches := sorted(_each(batch))):
         raise RooflintError("want at least one precision and one batch, found none")
     known, energies = context(specs)
-    net = load.configured_network(str(source), known.roots) or _language_model(str(source), known)
+    net = load.language_model(str(source), "--generate, --tp, --pp, --cp and --ep need", known.roots)
     tokens = min(PROMPT, max(net.writer.context - generate, 1)) if prompt is None else prompt
     runs = tuple(Run(net, size, tokens, generate) for size in batches)
     wanted = comparison.requirements(require, generation.RUN_CRITERIA, generation.RUN_EXAMPLE)
@@ -151,16 +150,6 @@ def _able(among: Registry, how: Parallelism) -> Iterator[parallel.Place]:
     for one in map(partial(system_of, among), among.readable_systems()):
         if how.of_stage <= one.count and (how.devices <= one.count or one.cards):
             yield parallel.place(one.device, how, among, one)
-
-
-def _language_model(name: str, among: Registry) -> Network:
-    """Raises WorkloadError for another network, too."""
-    try:
-        return network_named(name, among.roots)
-    except WorkloadError as error:
-        raise WorkloadError(
-            f"--generate, --tp, --pp, --cp, --ep: want a language model by name, or a config.json; {error}"
-        ) from None
 
 
 def places_of(

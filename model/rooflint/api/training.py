@@ -16,7 +16,7 @@ from rooflint.prediction import training, training_run
 from rooflint.prediction.parallel import Place
 from rooflint.prediction.predict import ROOFLINE, Setting
 from rooflint.workloads import load
-from rooflint.workloads.networks import PROMPT, network_named
+from rooflint.workloads.networks import PROMPT
 from rooflint.workloads.parallelism import Parallelism
 
 
@@ -96,7 +96,7 @@ def train(
     Raises RooflintError for unknown names, and for more tokens than the context of the network.
     """
     chosen, (known, energies) = setting(precision, storage, fuse, launch, fidelity, cached=False), context(specs)
-    net = load.configured_network(str(source), known.roots) or network_named(str(source), known.roots)
+    net = load.language_model(str(source), "training needs", known.roots)
     length = min(PROMPT, net.writer.context) if length is None else length
     how = Parallelism(tp, pp, ep, dp, virtual_stages, sp)
     batch = how.copies * how.pp if batch is None else batch

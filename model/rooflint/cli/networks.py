@@ -261,6 +261,8 @@ def _is_training(context: typer.Context, train: bool, step: Iterable[str]) -> bo
     if not train and (given := _typed(context, step)):
         raise RooflintError(f"{given[0]} needs --train")
     if train and (given := _typed(context, NOT_TRAINING)):
+        if given[0] == "--cp":
+            raise RooflintError("--cp is not modelled for training; want no --cp")
         name = "--input" if given[0] == "--shape" else given[0]
         raise RooflintError(f"{name} cannot be used with --train, whose answer is one step")
     return train

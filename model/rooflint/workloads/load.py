@@ -32,7 +32,7 @@ from rooflint.hardware.registry import PACKAGED
 from rooflint.hardware.vocabulary import squeezed
 from rooflint.workloads.flow import Flow
 from rooflint.workloads.huggingface_networks import network_of
-from rooflint.workloads.networks import Network, find_network, network_names
+from rooflint.workloads.networks import Network, find_network, network_named, network_names
 from rooflint.workloads.ops import COLUMNS, Op
 from rooflint.workloads.tables import UnknownNetworkError, load_workload, workload_ids
 from rooflint.workloads.workload import Workload, WorkloadError
@@ -248,6 +248,26 @@ def configured_network(name: str, roots: Sequence[Path] = (PACKAGED,)) -> Networ
     if name.endswith(".json") and not Path(name).exists():
         raise WorkloadError(f"{name}: no such file")
     return network_of(Path(name)) if name.endswith(".json") else find_network(name, roots)
+
+
+def language_model(name: str, options: str, roots: Sequence[Path] = (PACKAGED,)) -> Network:
+    """A network by its configuration, as those `options` need it. Raises WorkloadError for any other."""
+    if configured := configured_network(name, roots):
+        return configured
+    needs = f"{options} a language model by name, or a config.json"
+    is_capture = ":" in name or name.endswith((".pt2", ".onnx"))
+    if is_capture or f"torchvision/{name.removeprefix('torchvision/')}" in workload_ids():
+        raise WorkloadError(f"{name}: {needs}")
+    try:
+        return network_named(name, roots)
+    except WorkloadError as error:
+        raise WorkloadError(f"{error}; {needs}") from None
+
+
+def want_module(name: str) -> None:
+    """Raises WorkloadError for a network that has no module to be timed, whatever is installed."""
+    if name.endswith(".onnx"):
+        raise WorkloadError(f"{name}: torch runs no .onnx file; name the module that it was exported from")
 
 
 def _like(name: str, roots: Sequence[Path]) -> str:

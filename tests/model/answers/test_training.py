@@ -132,7 +132,7 @@ def test_the_function_prints_what_the_command_prints():
 
 
 def test_only_transformers_train():
-    with pytest.raises(RooflintError, match="unknown network 'resnet18'"):
+    with pytest.raises(RooflintError, match=r"^resnet18: training needs a language model by name, or a config\.json$"):
         rl.train("resnet18", "h200-sxm")
 
 

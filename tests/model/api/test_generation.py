@@ -59,11 +59,19 @@ def test_without_a_device_all_systems_that_are_large_enough_are_compared():
     assert "hgx-h100" in systems
     of_sixteen = rl.generate("llama-3.1-8b", generate=4, prompt=64, tp=8, pp=2).candidates
     assert "pcie-l40s-8" not in {one.place.system.short for one in of_sixteen}  # has no cards to join two
-    with pytest.raises(
-        rl.RooflintError,
-        match=r"--generate, --tp, --pp, --cp, --ep: want a language model by name, or a config.json; unknown",
-    ):
-        rl.generate("resnet18", "l4")
+
+
+@pytest.mark.parametrize(
+    "name", ["resnet18", "torchvision/resnet18", "nets.py:make", "nets:make", "net.pt2", "net.onnx"]
+)
+def test_a_network_that_is_known_by_its_ops_alone_is_refused_as_such(name):
+    needs = "need a language model by name, or a config.json"
+    with pytest.raises(rl.RooflintError) as error:
+        rl.generate(name, "l4")
+    assert str(error.value) == f"{name}: --generate, --tp, --pp, --cp and --ep {needs}"
+    with pytest.raises(rl.RooflintError) as error:
+        rl.train(name, "l4")
+    assert str(error.value) == f"{name}: training needs a language model by name, or a config.json"
 
 
 def test_a_network_that_sees_writes_by_its_name():
