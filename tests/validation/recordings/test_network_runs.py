@@ -239,6 +239,28 @@ def test_an_unknown_name_is_refused_before_anything_is_measured(results, monkeyp
     assert results.names == []
 
 
+def test_a_file_that_is_not_run_is_refused_before_anything_is_measured(stubs, results):
+    sentence = r"^net\.onnx: torch runs no \.onnx file; name the module that it was exported from$"
+    with pytest.raises(RooflintError, match=sentence):
+        network_runs.networks(runs.Request(), Sweep(("resnet18", "net.onnx")), results)
+    assert results.names == []
+
+
+def test_where_no_network_can_be_captured_nothing_is_measured(stubs, results, monkeypatch):
+    def table(name, sweep):
+        if name == "resnet18":
+            return NOTHING
+        raise WorkloadError(f"{name}: want the shape of its input")
+
+    monkeypatch.setattr(network_runs, "_table", table)
+    with pytest.raises(RooflintError, match=r"^nets:one: want the shape of its input$"):
+        network_runs.networks(runs.Request(), Sweep(("nets:one", "nets:two")), results)
+    assert results.names == []
+    # beside one that can, the run goes on, and says why in the place of the other
+    network_runs.networks(runs.Request(seconds=0.1), Sweep(("nets:one", "resnet18")), results)
+    assert "network resnet18 fp32 b1" in results.names
+
+
 def test_what_does_not_fit_the_memory_takes_no_time_of_a_plan(stubs, monkeypatch):
     monkeypatch.setattr(network, "lacking_memory", lambda weights: "its weights take 32 GB")
     assert network_runs._works(Sweep(("llama-3.1-8b",))) == {}

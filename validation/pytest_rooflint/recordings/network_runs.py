@@ -5,7 +5,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from importlib import import_module
 from importlib.util import find_spec
 
 from pytest_rooflint.recordings.runs import (
@@ -366,18 +365,28 @@ def is_text(name: str) -> bool:
 
 @lru_cache
 def _works(sweep: Sweep) -> Mapping[str, Work]:
-    """Of each network that has a table. Raises RooflintError for a name that means none, before all the others."""
-    found = {}
+    """Of each network that has a table.
+
+    Raises RooflintError for a name that means none and for a file that is not run, before all the others, and where
+    none of the networks can be captured as it was asked for.
+    """
+    found, refused = {}, []
     for name in sweep.names:
+        load.want_module(name)
         try:
             table = _table(name, sweep)
+        except load.MissingTorchError:
+            continue  # a library that is not installed: the run says so in its place
         except RooflintError as error:
             if _is_unknown(error):
                 raise
-            continue  # such as a library that is not installed; the run says so in its place
+            refused.append(error)  # such as an input without its shape; the run says so in its place, too
+            continue
         weights = float(table.weight_bytes("int8").sum())
         if not network.lacking_memory(weights):  # else the run says so, and takes no time
             found[name] = Work(table.total_macs / table.batch, weights)
+    if len(refused) == len(sweep.names):
+        raise refused[0]
     return found
 
 
@@ -390,10 +399,12 @@ def _table(name: str, sweep: Sweep) -> Workload:
 
 def _import_libraries(names: Collection[str]) -> None:
     """Import what networks are built with: that takes seconds, which are none of the first network's."""
+    from rooflint.workloads.capture.libraries import imported  # noqa: PLC0415  # it needs torch
+
     configured = [name for name in names if configured_network(name)]
     for library, is_needed in (("torchvision", len(configured) < len(names)), ("transformers", configured)):
         if is_needed and find_spec(library):
-            import_module(library)
+            imported(library)
 
 
 def _is_unknown(error: BaseException | None) -> bool:

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from types import MappingProxyType, ModuleType
 from typing import Any
 
@@ -44,8 +45,9 @@ class Plan:
 
 
 def imported(package: str) -> ModuleType:
-    """transformers or diffusers. Raises MissingTorchError where it is not installed."""
-    torchvision_networks.import_torchvision()  # they import torchvision, and fail where its operators do not load
+    """torchvision, or what imports it: transformers, diffusers. Raises MissingTorchError where it is not installed."""
+    if find_spec("torchvision"):
+        torchvision_networks.import_torchvision()  # importing it fails where its operators do not load
     try:
         return import_module(package)
     except ImportError as error:

@@ -70,8 +70,7 @@ def runnable(
     """
     if configured := load.configured_network(name, roots):
         return _of_configuration(name, configured, batch, prompt, past)
-    if name.endswith(".onnx"):
-        raise CaptureError(f"{name}: torch runs no .onnx file; name the module that it was exported from")
+    load.want_module(name)
     table = load.network(name, shapes, prompt=prompt, past=past, roots=roots)  # refuses what does not fit the name
     if name.endswith(".pt2"):
         return _of_program(Path(name), table, batch)

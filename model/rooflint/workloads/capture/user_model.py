@@ -12,7 +12,7 @@ from dataclasses import replace
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Self
 from zipfile import is_zipfile
 
 import torch
@@ -231,6 +231,10 @@ class _Evaluated(torch.nn.Module):
         self.program = program
         for part in self.modules():
             part.training = False
+
+    def train(self, mode: bool = True) -> Self:  # noqa: ARG002
+        """Stay as it was exported: a loaded program refuses to be told."""
+        return self
 
     def forward(self, *arguments: Any, **named: Any) -> Any:
         return self.program(*arguments, **named)
