@@ -318,8 +318,9 @@ def _raw_facts(value: Any, path: strict_yaml.Path) -> Iterator[tuple[strict_yaml
     if isinstance(value, RawFact):
         yield path, value
     elif isinstance(value, BaseModel):
-        for name in type(value).model_fields:
-            yield from _raw_facts(getattr(value, name), (*path, name))
+        for name, child in value:
+            if child is not None:
+                yield from _raw_facts(child, (*path, name))
     elif isinstance(value, dict) and path != ("operating_points",):
         for name, child in value.items():
             yield from _raw_facts(child, (*path, name))
