@@ -30,7 +30,7 @@ LLAMA = {
     "model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 256,
     "num_key_value_heads": 2, "intermediate_size": 96, "max_position_embeddings": 128,
 }  # fmt: skip
-LARGE = 1e8
+LARGE = 5e7
 """Weights of a network that is not built here."""
 SHAPE = ("--input", "1,3,8,8")
 SOURCES = {

@@ -233,7 +233,7 @@ def test_torchvision_runs_by_name(name, family):
 
 
 def test_a_graph_without_a_module_is_refused():
-    with pytest.raises(CaptureError, match=r"net\.onnx: torch runs no \.onnx file"):
+    with pytest.raises(RooflintError, match=r"net\.onnx: torch runs no \.onnx file"):
         runnable("net.onnx")
 
 
