@@ -47,7 +47,7 @@ NO_LATENTS = ("ada", "rtx_pro")
 """Families with other kernels for latents, of TensorRT-LLM and SGLang: scored, but not fitted to."""
 
 ON_WARPS = ("nvidia/a100-sxm4-80gb", "nvidia/l40s", "nvidia/rtx-pro-6000-blackwell-server")
-"""Devices on which TensorRT-LLM decodes latents without splitting caches."""
+"""Devices on which TensorRT-LLM decodes latents without splitting caches; SGLang was not measured on the first."""
 
 NO_FP8_LATENTS = ("nvidia/a100-sxm4-80gb", "nvidia/l40s")
 """Devices of which a cache in FP8 takes as long as one in bf16, so that it was none."""
@@ -345,6 +345,17 @@ TOPICS: Mapping[str, Topic] = MappingProxyType(
             "latent",
             options={"split": False},
             absent=tuple(name for name in package.FAMILY_OF if name not in ON_WARPS),
+        ),
+        "mla_decode_parts": Topic(
+            "MLA decode, parts of caches",
+            "latent_decode",
+            latent.Latents._fields,
+            DECODE,
+            partial(layers.latent_decode, library="sglang"),
+            "latent_parts",
+            fits=True,
+            options={"whole": False},
+            absent=tuple(name for name in package.FAMILY_OF if name not in ON_WARPS[1:]),
         ),
         "mla_decode_fp8": Topic(
             "MLA decode, fp8 cache",

@@ -83,6 +83,7 @@ TITLES = {
     "mla_prefill": "bf16 prefill of latent attention",
     "mla_decode": "bf16 decode of latent attention",
     "mla_decode_whole": "bf16 decode of latent attention by TensorRT-LLM",
+    "mla_decode_parts": "bf16 decode of latent attention by SGLang",
     "mla_decode_fp8": "decode of latent attention with an fp8 cache",
     "dispatch_normal": "dispatch in fp8 by normal kernels",
     "combine_normal": "combine in bf16 by normal kernels",

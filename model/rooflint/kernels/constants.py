@@ -130,6 +130,7 @@ class SiliconOpsSpec(SourcedSpec):
     prefill: GroupSpec
     decode: GroupSpec
     latent: GroupSpec
+    latent_parts: GroupSpec
     quantised: GroupSpec
     experts: GroupSpec
     collectives: GroupSpec
@@ -230,6 +231,14 @@ class Decode:
 
 
 @dataclass(frozen=True)
+class LatentParts:
+    """Of kernels that split caches of latents where warps wait for their matrix instruction."""
+
+    read_clocks: float
+    """Of a read for which all warps of a block wait. [clock]"""
+
+
+@dataclass(frozen=True)
 class Quantised:
     """Of a matrix product in FP8 or INT8, where it differs from one in bf16."""
 
@@ -311,6 +320,7 @@ class Constants:
     decode: Decode
     latent: Decode
     """Of decode on latents that all heads share."""
+    latent_parts: LatentParts
     quantised: Quantised
     experts: Experts
     collectives: Collectives
@@ -343,6 +353,7 @@ GROUPS: Mapping[str, Group] = MappingProxyType(
         "prefill": Group(Prefill, OPS, "prefill"),
         "decode": Group(Decode, OPS, "decode"),
         "latent": Group(Decode, OPS, "latent"),
+        "latent_parts": Group(LatentParts, OPS, "latent_parts"),
         "quantised": Group(Quantised, OPS, "quantised"),
         "experts": Group(Experts, OPS, "experts"),
         "collectives": Group(Collectives, OPS, "collectives"),

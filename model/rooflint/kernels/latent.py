@@ -19,15 +19,25 @@ from rooflint.kernels.attention import ELEMENT_BYTES, Attention, OfSequences, Se
 from rooflint.kernels.chip import Chip
 from rooflint.kernels.constants import Constants
 from rooflint.kernels.constants import Decode as DecodeConstants
-from rooflint.kernels.decode import QUERY_BYTES, Caches, Decode, work_s
+from rooflint.kernels.decode import PARTIAL_BYTES, QUERY_BYTES, SPLITS, Caches, Decode
 from rooflint.kernels.kernel import FITTED_IN, Terms, Times, Work, least
 from rooflint.kernels.shapes import Numbers, columns_of
 
 ROWS = 64
 """Rows of the matrix instructions that kernels for latents take: heads are padded to as many."""
 
-SPLIT_ROWS = 16
-"""The same of kernels that split caches where warps wait for their matrix instruction: FlashMLA has none for these."""
+VALUES = 256
+"""Elements of values that a block of TensorRT-LLM's sums up at most where warps wait: more blocks share wider ones.
+
+cpp/kernels/fmha_v2/src/fused_multihead_flash_attention_kernel_noloop_tiled.h: ctas_per_o_row; each computes all scores.
+"""
+
+SPLIT_ROWS, SPLIT_KEYS, READS = 16, 32, 3
+"""Of SGLang's blocks, where warps wait: heads, latents of a step, and reads of a step of which each waits for the one
+before: where the latents are, keys, values.
+
+python/sglang/srt/layers/attention/triton_ops/decode_attention.py at 03cd2ec.
+"""
 
 RANK, ROPE, HEAD = 512, 64, 128
 """Elements of a latent, of its key with a position, and of a head, in DeepSeek-V2, V3 and Kimi K2."""
@@ -122,17 +132,24 @@ class LatentDecode(Decode):
     split: bool = True
     """Whether a library may split caches where warps wait for their matrix instruction: SGLang does, TensorRT-LLM does
     not."""
+    whole: bool = True
+    """Whether one may walk through whole caches there; where False, all split them."""
 
     op = "latent_decode"
     columns = Latents._fields
-    rests_on = "calibrated on latent decode of Hopper and Blackwell"
+    rests_on = "calibrated on latent decode of Hopper, Ada, Blackwell and RTX PRO"
 
     @property
     def topic(self) -> str | None:
         """By what the cache stores, of latents as DeepSeek's."""
-        measured = {(2.0, True): "mla_decode", (1.0, True): "mla_decode_fp8", (2.0, False): "mla_decode_whole"}
+        measured = {
+            (2.0, True, True): "mla_decode",
+            (2.0, False, True): "mla_decode_whole",
+            (2.0, True, False): "mla_decode_parts",
+            (1.0, True, True): "mla_decode_fp8",
+        }
         as_measured = (self.rank, self.rope) == (RANK, ROPE) and self.precision == FITTED_IN
-        return measured.get((self.cache_bytes, self.split)) if as_measured else None
+        return measured.get((self.cache_bytes, self.split, self.whole)) if as_measured else None
 
     @property
     def caveats(self) -> tuple[str, ...]:
@@ -162,41 +179,63 @@ class LatentDecode(Decode):
         """As decode; where warps wait for their matrix instruction, by the one of two kernels that takes least."""
         if chip.asynchronous:
             return super().time(work, chip, constants, gap_s)
+        caches = self.caches(work.sizes, chip, constants)
         streamed = stream.work_bytes_s(self.bytes_moved(work), work, chip, constants.stream)
-        whole = self._whole_s(work.sizes, chip, constants)
-        found = [_times(whole, streamed, np.hypot(whole, streamed), stream.launch_s(chip, constants.latent))]
+        launch, found = stream.launch_s(chip, constants.latent), []
+        if self.whole or not self.split:
+            blocks = self._whole_s(caches, chip, constants)
+            found.append(_times(blocks, streamed, np.hypot(blocks, streamed), launch))
         if self.split:
-            caches, own = self._small_blocks(work.sizes, chip, constants), constants.decode
+            blocks = caches.caches * np.ceil(work.sizes.heads / SPLIT_ROWS)
+            small = caches._replace(caches=blocks, rows=np.full_like(blocks, SPLIT_ROWS))
             alone, together = (
-                work_s(caches, bytes_s, chip, own, constants.stream) for bytes_s in (np.zeros_like(streamed), streamed)
+                self._in_parts_s(small, other, chip, constants) for other in (np.zeros_like(streamed), streamed)
             )
-            found.append(_times(alone, streamed, together, stream.launch_s(chip, own)))
+            found.append(_times(alone, streamed, together, launch))
         return least(found)
 
-    def _copy_clocks(self, elements: int, constants: Constants) -> float:
-        """Of so many elements of each latent of a step, before it: two steps do not fit into an SM. [clock]"""
-        return decode.KEYS * elements * self.cache_bytes / constants.stream.l2_bytes
+    def _copy_clocks(self, elements: float, constants: Constants) -> float:
+        """Of so many elements to an SM. [clock]"""
+        return elements * self.cache_bytes / constants.stream.l2_bytes
 
-    def _whole_s(self, sizes: Latents, chip: Chip, constants: Constants) -> Numbers:
-        """Blocks of ROWS heads that walk through a whole cache each, dealt to the SMs in waves. [s]"""
-        caches = self.caches(sizes, chip, constants)
-        copied = self._copy_clocks(self.rank + self.rope, constants)
-        step = ROWS * decode.KEYS * caches.score_clocks + copied
-        waves = np.ceil(caches.caches * caches.rows / ROWS / chip.sms)
-        clocks = np.ceil(caches.tokens / decode.KEYS) * step + constants.decode.block_clocks
-        found: Numbers = waves * clocks * chip.clock_s
+    def _whole_s(self, caches: Caches, chip: Chip, constants: Constants) -> Numbers:
+        """Blocks of ROWS heads and VALUES elements of values that walk through a whole cache each. [s]
+
+        An SM has room for two, of which one copies latents while the other computes; alone, a block does both in turn.
+        """
+        shares = np.ceil(self.rank / VALUES)
+        elements = self.rank + self.rope + self.rank / shares
+        score = attention.score_clocks(np.full_like(caches.tokens, elements / 2), chip, constants.prefill)
+        computed = ROWS * decode.KEYS * score
+        copied = self._copy_clocks(decode.KEYS * elements, constants)
+        blocks = shares * caches.caches * caches.rows / ROWS
+        alone = blocks <= chip.sms
+        step = np.where(alone, computed + copied, 2 * np.hypot(computed, copied))
+        waves = np.where(alone, 1.0, np.ceil(blocks / (2 * chip.sms)))
+        clocks = waves * (np.ceil(caches.tokens / decode.KEYS) * step + constants.decode.block_clocks)
+        found: Numbers = clocks * chip.clock_s
         return found
 
-    def _small_blocks(self, sizes: Latents, chip: Chip, constants: Constants) -> Caches:
-        """Blocks of SPLIT_ROWS heads that may be split into parts; each copies latents as keys, and again as values.
+    def _in_parts_s(self, small: Caches, streamed_s: Numbers, chip: Chip, constants: Constants) -> Numbers:
+        """Blocks of SPLIT_ROWS heads and a part of a cache, and sums that read one part after the other. [s]
 
-        SGLang, srt/layers/attention/triton_ops/decode_attention.py at 03cd2ec.
+        The grid has as many parts as a cache may need: the power of two from the number of SMs on (SGLang,
+        triton_backend.py at 0085842: _mla_decode_kv_splits_cap). Blocks without latents read that they have none.
         """
-        caches, rows = self.caches(sizes, chip, constants), float(SPLIT_ROWS)
-        copied = self._copy_clocks(2 * self.rank + self.rope, constants)
-        score = caches.score_clocks + copied / (rows * decode.KEYS)
-        blocks = caches.caches * np.ceil(sizes.heads / rows)
-        return caches._replace(caches=blocks, rows=np.full_like(blocks, rows), score_clocks=score)
+        own, read = constants.latent, constants.latent_parts.read_clocks
+        grid, every = 2 ** np.ceil(np.log2(chip.sms)), np.ceil(small.tokens / SPLIT_KEYS)
+        copied = self._copy_clocks(SPLIT_KEYS * (2 * self.rank + self.rope), constants)
+        step = SPLIT_ROWS * SPLIT_KEYS * small.score_clocks + copied + READS * read
+        ways = []
+        for split in SPLITS:
+            parts = np.minimum(split, every)
+            walked = np.maximum(small.caches * parts / chip.sms, 1.0) * np.ceil(every / split) * step
+            idle = small.caches * np.maximum(grid - parts, 0.0) / chip.sms * read
+            summed = parts * (read + PARTIAL_BYTES * small.output_elements / (chip.sms * constants.stream.l2_bytes))
+            clocks = own.block_clocks + own.reduction_clocks + idle + summed
+            ways.append(np.hypot(walked * chip.clock_s, streamed_s) + clocks * chip.clock_s)
+        found: Numbers = np.min(ways, axis=0)
+        return found
 
     def terms(self, work: Work, chip: Chip, constants: Constants) -> Terms:
         """As decode; where one of two kernels is taken, its work and launch."""

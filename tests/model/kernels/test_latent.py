@@ -13,7 +13,13 @@ from rooflint.kernels.dispatch import kernel
 from rooflint.kernels.latent import LatentAttention, LatentDecode
 
 H100, L40S = CHIPS["nvidia/h100-sxm5-80gb"], CHIPS["nvidia/l40s"]
-MODELS = (LatentAttention(), LatentDecode(), LatentDecode(cache_bytes=1.0), LatentDecode(split=False))
+MODELS = (
+    LatentAttention(),
+    LatentDecode(),
+    LatentDecode(cache_bytes=1.0),
+    LatentDecode(split=False),
+    LatentDecode(whole=False),
+)
 SIZES = st.tuples(st.integers(1, 256), st.sampled_from([1, 2, 16, 64, 128]), st.integers(1, 65536))
 
 
@@ -79,23 +85,46 @@ def test_a_few_heads_cost_the_instructions_of_sixty_four():
     assert [one.rows.item() for one in parts] == [64, 64, 128]
 
 
-def test_a_whole_cache_on_warps_that_wait_by_hand():
-    # 4096 tokens are 64 steps of 64 latents, each copied to an SM before 64 rows attend to them; 300 blocks of 142 SMs
-    # are three waves
-    one, many = (seconds(LatentDecode(split=False), batch, 64, 4096, chip=L40S) for batch in (1, 300))
-    scores = 64 * 64 * (2 * 544 / (512 * CONSTANTS.prefill.matrix_efficiency) + 1 / 16)
-    copied = 64 * 576 * 2 / CONSTANTS.stream.l2_bytes
-    block = (64 * (scores + copied) + CONSTANTS.decode.block_clocks) / L40S.clock_hz
+def scores_clocks(keys, values):
+    """64 rows and 64 latents on an SM of an L40S: products with so many elements of each, and an exponential."""
+    return 64 * 64 * ((keys + values) / (512 * CONSTANTS.prefill.matrix_efficiency) + 1 / 16)
+
+
+@pytest.mark.parametrize(("batch", "blocks_of_an_sm", "waves"), [(1, 1, 1), (71, 1, 1), (72, 2, 1), (300, 2, 3)])
+def test_a_whole_cache_on_warps_that_wait_by_hand(batch, blocks_of_an_sm, waves):
+    # 512 elements of values are 2 blocks of 256, both with all keys of 576; 4096 tokens are 64 steps. 142 SMs have
+    # one block each up to 71 samples, and room for 284 beyond, of which one copies while another computes
+    scores, copied = scores_clocks(576, 256), 64 * (576 + 256) * 2 / CONSTANTS.stream.l2_bytes
+    step = scores + copied if blocks_of_an_sm == 1 else 2 * np.hypot(scores, copied)
+    block = waves * (64 * step + CONSTANTS.decode.block_clocks) / L40S.clock_hz
+    bandwidth = CONSTANTS.stream.dram_efficiency * 864e9
+    streamed = batch * (4096 * 576 * 2 + 64 * (2 * 512 + 64) * 2) / bandwidth
     launch = CONSTANTS.latent.launch_clocks / L40S.clock_hz
-    assert one == pytest.approx(block + launch, rel=1e-2)  # but for the bytes of one cache
-    streamed = 300 * (4096 * 576 * 2 + 64 * (2 * 512 + 64) * 2) / (CONSTANTS.stream.dram_efficiency * 864e9)
-    assert many == pytest.approx(np.hypot(3 * block, streamed) + launch, rel=1e-3)
+    found = seconds(LatentDecode(split=False), batch, 64, 4096, chip=L40S)
+    assert found == pytest.approx(np.hypot(block, streamed) + launch, rel=1e-3)
+
+
+@pytest.mark.parametrize(("batch", "parts"), [(1, 16), (142, 1)])
+def test_a_cache_in_parts_on_warps_that_wait_by_hand(batch, parts):
+    # blocks of 16 heads with 32 latents a step, copied as keys of 576 and values of 512, after reads of where they are;
+    # of 256 blocks a cache, the power of two above 142 SMs, most find no latents; parts are read one after the other
+    read, l2 = CONSTANTS.latent_parts.read_clocks, CONSTANTS.stream.l2_bytes
+    step = scores_clocks(576, 512) / 8 + 32 * (576 + 512) * 2 / l2 + 3 * read
+    walked = 1024 / 32 / parts * step / L40S.clock_hz
+    streamed = batch * (1024 * 576 * 2 + 16 * (2 * 512 + 64) * 2) / (CONSTANTS.stream.dram_efficiency * 864e9)
+    idle = batch * (256 - parts) / 142 * read
+    summed = parts * (read + 8 * batch * 16 * 512 / (142 * l2))
+    own = CONSTANTS.latent
+    rest = own.launch_clocks + own.block_clocks + own.reduction_clocks + idle + summed
+    found = seconds(LatentDecode(whole=False), batch, 16, 1024, chip=L40S)
+    assert found == pytest.approx(np.hypot(walked, streamed) + rest / L40S.clock_hz, rel=1e-9)
 
 
 def test_splitting_a_cache_never_hurts_and_helps_one_long_sequence():
     whole, split = (seconds(LatentDecode(split=able), 1, 16, 8192, chip=L40S) for able in (False, True))
     assert whole > 5 * split
-    assert seconds(LatentDecode(split=False), 1, 16, 8192) == seconds(LatentDecode(), 1, 16, 8192)  # Hopper splits
+    for kernels in ({"split": False}, {"whole": False}):
+        assert seconds(LatentDecode(**kernels), 1, 16, 8192) == seconds(LatentDecode(), 1, 16, 8192)  # on Hopper
     many = [seconds(LatentDecode(split=able), 512, 64, 256, chip=L40S) for able in (False, True)]
     assert many[1] <= many[0]
 

@@ -384,6 +384,7 @@ def test_constants_of_other_ops_are_found_again(recorded):
         decode=replace(right.decode, launch_clocks=9000.0),
         experts=replace(right.experts, launch_clocks=30000.0, row_clocks=300.0),
         latent=replace(right.latent, launch_clocks=5000.0),
+        latent_parts=replace(right.latent_parts, read_clocks=400.0),
         quantised=replace(right.quantised, energy_share=0.8),
         collectives=replace(right.collectives, step_clocks=3000.0, copy_share=0.6, chunk_clocks=2000.0),
     )

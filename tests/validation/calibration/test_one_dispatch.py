@@ -73,6 +73,7 @@ NO_TABLE = (
     "mla_prefill",
     "mla_decode_fp8",
     "mla_decode_whole",
+    "mla_decode_parts",
     *EXPERTS,
     *COLLECTIVES,
     *ROUTED,
