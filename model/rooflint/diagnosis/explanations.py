@@ -173,6 +173,14 @@ DISTORTIONS: dict[str, tuple[Distortion, ...]] = {
 }
 
 
+def of_rounded(figure: Figure) -> Iterator[Explanation]:
+    """The figure in two digits, times 1024 for a thousand: 2 TB/s of 2.039 given as 2048 GB/s."""
+    rounded = float(f"{figure.value:.1e}")
+    if rounded != figure.value:
+        text = f"is {figure.shown(rounded)}, which is {figure.shown()} rounded, times 1024 instead of 1000"
+        yield Explanation("tebi for tera", text, rounded * 1.024, 1.45, figure)
+
+
 FEWEST_DIGITS = 3
 """Digits that a number needs for one of them to be called mistyped."""
 

@@ -102,7 +102,7 @@ class Figure:
     @property
     def with_other_prefix(self) -> float | None:
         """A capacity as it is printed loosely, 16 GB of 16 GiB; None for anything else. [B]"""
-        display = self.facts[0].display if self.quantity == "capacity" and self.facts else ""
+        display = (self.facts[0].display if self.facts else str(self.printed)) if self.quantity == "capacity" else ""
         share = 2**30 / 1e9
         return (self.value / share if "GiB" in display else self.value * share) if display else None
 
@@ -234,6 +234,8 @@ COARSE = 0.05
 """What a figure that is cut may lose at most."""
 THREE_DIGITS = 6e-3
 """More than what rounding to three digits hides, which is 5e-3 at most."""
+ONE_DIGIT = 0.015
+"""Difference up to which a number of one digit is a figure that was rounded."""
 COARSEST = 0.15
 """What rounding to a single digit may hide."""
 
@@ -267,8 +269,10 @@ class Printed:
         return self.value / (1 + share) * (1 - 1e-6), high * (1 + 1e-6)
 
     def is_rounded(self, target: float) -> bool:
-        """Whether it is that figure in two significant digits: 1300 for 1307, 2000 for 2039."""
-        return target > 0 and abs(float(f"{target:.1e}") - self.value) <= 1e-9 * self.value
+        """Whether it is that figure in two significant digits, 1300 for 1307, or nearly in one: 1000 for 989."""
+        if target > 0 and abs(float(f"{target:.1e}") - self.value) <= 1e-9 * self.value:
+            return True
+        return target > 0 and self.off_by(target) <= ONE_DIGIT and float(f"{self.value:.0e}") == self.value
 
     def off_by(self, target: float) -> float:
         """Relative difference to a figure. [1]"""

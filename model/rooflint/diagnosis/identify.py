@@ -22,6 +22,7 @@ from rooflint.diagnosis.explanations import (
     Explanation,
     mistyped,
     of_links,
+    of_rounded,
 )
 from rooflint.diagnosis.figures import COARSE, FLOOR, NEARLY, Figure, Printed, figures
 from rooflint.diagnosis.labels import ALSO, Asked, of_main_memory, peaks, relation
@@ -31,6 +32,8 @@ from rooflint.hardware.registry import Registry
 from rooflint.hardware.vocabulary import required
 
 MOST = 5
+MOST_CORES = 8
+"""Cores of an accelerator that are devices to programs where it has a few of them: two of a Trainium."""
 JOINED = 0.25
 """Additional cost of two errors at once."""
 SECOND = 0.4
@@ -178,7 +181,7 @@ class Identifier:
                 if loose:
                     yield Explanation(distortion.name, distortion.text, loose * distortion.factor, cost, figure)
         if first and asked.quantity in ("bandwidth", "capacity"):
-            yield from _of_rounded(figure)
+            yield from of_rounded(figure)
 
     @memoised
     def _of_racks(self, device: str, asked: Asked) -> list[Distortion]:
@@ -303,11 +306,19 @@ class Identifier:
         path = f"units.{figure.unit}.macs_per_clock.{figure.precision}"
         if hardware.architecture is None or path not in hardware.facts:
             return False
-        base = self.registry.architecture(hardware.architecture).facts.get(path)
-        full = self.registry.architecture(str(figure.hardware.architecture)).facts.get(path)
-        if base is None or full is None or base.value != full.value:  # not the same multiprocessor
+        base = self._full_rate(hardware, figure)
+        if not base or base != self._full_rate(figure.hardware, figure):  # not the same multiprocessor
             return False
-        return hardware.facts[path].value == base.value / 2
+        return hardware.facts[path].value == base / 2
+
+    def _full_rate(self, hardware: Hardware, figure: Figure) -> float:
+        """What an architecture does in a precision, or in it with the accumulator that is not halved; 0 for neither."""
+        facts = self.registry.architecture(str(hardware.architecture)).facts
+        precision = str(figure.precision)
+        other, share = {"tf32": ("fp16_acc16", 0.5), "fp8": ("fp8_acc16", 1.0)}.get(precision, ("fp16_acc16", 1.0))
+        prefix = f"units.{figure.unit}.macs_per_clock."
+        own, accumulated = facts.get(prefix + precision), facts.get(prefix + other)
+        return own.value if own else accumulated.value * share if accumulated else 0.0
 
     @cached_property
     def _readable(self) -> tuple[Hardware, ...]:
@@ -351,6 +362,11 @@ def _of_parts(figure: Figure, asked: Asked) -> Iterator[Distortion]:
         for part, fact in figure.hardware.parts.items():
             if fact.value != OPS_PER_MAC:
                 yield Distortion("part for whole", f"is that of one {part}", 1 / fact.value, 1.2)
+    unit = figure.hardware.units.get(str(figure.unit))
+    cores = unit.facts.get("groups") if unit and asked.part is None and asked.quantity == "peak" else None
+    if unit and cores and figure.hardware.kind in ("npu", "tpu") and 1 < cores.value <= MOST_CORES:
+        text = f"is that of one of its {cores.value:g} {unit.group}s, which programs see as devices"
+        yield Distortion("part for whole", text, 1 / cores.value, 1.1)
 
 
 def _distance(own: Hardware, other: Hardware) -> float:
@@ -363,14 +379,6 @@ def _distance(own: Hardware, other: Hardware) -> float:
     elif own.id.partition("/")[0] == other.id.partition("/")[0]:
         cost = 1.6
     return cost - (0.2 if required(other.id) == ("a100",) else 0.0)
-
-
-def _of_rounded(figure: Figure) -> Iterator[Explanation]:
-    """The figure in two digits, times 1024 for a thousand: 2 TB/s of 2.039 given as 2048 GB/s."""
-    rounded = float(f"{figure.value:.1e}")
-    if rounded != figure.value:
-        text = f"is {figure.shown(rounded)}, which is {figure.shown()} rounded, times 1024 instead of 1000"
-        yield Explanation("tebi for tera", text, rounded * 1.024, 1.45, figure)
 
 
 def _foreign_explanation(error: str, figure: Figure, cost: float) -> Explanation:

@@ -654,3 +654,80 @@ PEAK_TFLOPS = {("h100", "bf16"): 989, ("h100", "fp8"): 3958, ("h100 sxm5", "fp8"
     assert [(one.device, one.printed, one.explanations[0].error) for one in wrong] == [
         ("h100", "3.958 PFLOP/s", "sparse for dense")
     ]
+
+
+# ---- names and figures that are not what they seem
+
+
+def causes(findings):
+    return [(one.status, one.explanations[0].error if one.explanations else "") for one in findings]
+
+
+@pytest.mark.parametrize("name", ["RTX 3090/Ti", "RTX 3090 (Ti)"])
+def test_a_name_with_an_alternative_is_either(audited, name):
+    # 936 GB/s are those of an RTX 3090, 1008 those of an RTX 3090 Ti
+    table = f"device,mem_bw_gbps\n{name},936\n"
+    assert only(audited(table)).status in ("right", "ambiguous")
+    assert only(audited(table.replace("936", "1008"))).status == "right"
+    assert only(audited(table.replace("936", "800"))).status == "wrong"
+
+
+def test_a_device_of_a_rack_is_that_of_the_rack(audited):
+    # 186 GB and 2.5 PFLOP/s are those of one GPU of a GB200, not of a B200 on its own board
+    assert causes(audited("device,mem_gb,bf16_tflops\nB200 (NVL72),186,2500\n")) == [("right", ""), ("right", "")]
+
+
+def test_a_round_number_near_the_figure_is_rounded(audited):
+    assert only(audited("device,bf16_tflops\nH100 SXM5,1000\n")).status == "rounded"
+    assert only(audited("device,bf16_tflops\nH100 SXM5,1010\n")).status == "wrong"
+
+
+def test_one_core_of_an_accelerator_is_part_of_it(audited):
+    # 190 TFLOP/s / 2 NeuronCores = 95, 123 TFLOP/s / 2 cores = 61.5
+    findings = audited("device,bf16_tflops\nTrainium1,95\nTPU v3,61.5\n")
+    assert causes(findings) == [("wrong", "part for whole")] * 2
+    assert findings[0].explanations[0].text.startswith("is that of one of its 2 NeuronCores")
+
+
+def test_integers_with_the_figure_of_16_bits_were_not_doubled(audited):
+    assert causes(audited("device,fp16_tflops,int8_tops\nT4,65,65\n")) == [
+        ("right", ""),
+        ("wrong", "another precision"),
+    ]
+
+
+def test_integers_are_halved_as_the_figures_beside_them(audited):
+    table = "device,fp16_tflops,bf16_tflops,int8_tops,int4_tops\nRTX A6000,77.4,77.4,154.8,309.6\n"
+    assert causes(audited(table)) == [("wrong", "halved twice")] * 4
+
+
+def test_full_rates_of_the_newest_boards_are_those_of_others(audited):
+    # an RTX 5090 accumulates in FP32 at half speed: BF16 209.5, TF32 104.8 TFLOP/s
+    findings = audited("device,tf32_tflops,bf16_tflops,fp16_tflops\nRTX 5090,210,419,419\n")
+    assert [one.status for one in findings] == ["wrong", "wrong", "right"]
+    assert findings[1].explanations[0].error == "half-rate accumulation"
+
+
+def test_a_single_doubled_peak_without_a_precision_is_sparse(audited):
+    assert causes(audited("H100_PEAK_FLOPS = 1979e12\n", "mfu.py")) == [("wrong", "sparse for dense")]
+
+
+def test_a_column_in_which_nothing_is_a_devices_is_of_something_else(audited):
+    table = "GPU,GBps\nMI300X,448\nMI325X,449\nGaudi2,301\n"
+    assert [one.status for one in audited(table)] == ["not checked"] * 3
+    assert "links or caches" in audited(table)[0].note
+
+
+def test_a_few_megabytes_are_no_memory(audited):
+    finding = only(audited("GPU,Distributed capacity\nA100 SXM4 80GB,20.25MiB\n"))
+    assert (finding.status, "taken for a cache" in finding.note) == ("not checked", True)
+
+
+def test_the_memory_below_a_bandwidth_is_a_memory(audited):
+    findings = audited("X = {'rtx 4090': {'bandwidth': {'vram_gb': 24, 'peak_gbps': 1008}}}\n", "x.py")
+    assert [(one.quantity, one.status) for one in findings] == [("capacity", "right"), ("bandwidth", "right")]
+
+
+def test_an_announced_memory_may_be_counted_in_binary(audited):
+    # the announced 192 GB as 192 × 2³⁰ B
+    assert only(audited("X = {'B200': {'vram': 192 * 2**30}}\n", "x.py")).status == "disputed"

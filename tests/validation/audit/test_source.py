@@ -423,3 +423,79 @@ def test_what_holds_for_other_precisions_is_of_a_column_of_its_own(source, tmp_p
 def test_other_devices_are_no_other_precisions(tmp_path):
     source = "def peak_flops(name):\n    return 989e12 if name == 'h100' else 312e12  # A100"
     assert {column for _, _, column, _ in figures(source, tmp_path)} == {"peak_flops"}
+
+
+# ---- names that stand apart from the figures
+
+
+@pytest.mark.parametrize(
+    ("source", "wanted"),
+    [
+        (  # columns apart from their rows
+            "COLUMNS = ('name', 'bf16_tflops', 'mem_gb')\nROWS = [('h100', 989, 80)]",
+            [("h100", "bf16_tflops", "989"), ("h100", "mem_gb", "80")],
+        ),
+        (
+            "COLUMNS = ('name', 'bf16_tflops', 'mem_gb')\nROWS = {'h100': (989, 80)}",
+            [("h100", "bf16_tflops", "989"), ("h100", "mem_gb", "80")],
+        ),
+        (  # which of two lists is meant cannot be told
+            "A = ('bf16_tflops', 'mem_gb')\nB = ('mem_gb', 'bf16_tflops')\nROWS = {'h100': (989, 80)}",
+            [("h100", "tuple without names", "(989, 80)")],
+        ),
+        (
+            "Spec = namedtuple('Spec', 'name bf16_tflops')\nX = [Spec('h100', 989)]",
+            [("h100", "bf16_tflops", "989")],
+        ),
+        (
+            "Spec = NamedTuple('Spec', [('name', str), ('bf16_tflops', float)])\nX = Spec('h100', 989)",
+            [("h100", "bf16_tflops", "989")],
+        ),
+        (
+            "class Spec:\n    name = attr.ib()\n    tflops = attr.ib()\nX = Spec('h100', 989)",
+            [("h100", "tflops", "989")],
+        ),
+        (  # fields that a class inherits come first
+            "class A:\n    name: str\nclass B(A):\n    tflops: float\nX = B('h100', 989)",
+            [("h100", "tflops", "989")],
+        ),
+        (
+            "class Gpu(Enum):\n    H100 = ('h100', 989, 80)\n    def __init__(self, label, tflops, mem_gb): pass",
+            [("h100", "tflops", "989"), ("h100", "mem_gb", "80")],
+        ),
+        (  # an option of a command line
+            "p.add_argument('--peak-tflops', type=float, default=989, help='BF16 peak of an H100')",
+            [("H100", "peak-tflops", "989")],
+        ),
+        (
+            "@click.option('--bw-gbs', default=3350, help='bandwidth (H100)')\ndef main(bw_gbs): pass",
+            [("H100", "bw-gbs", "3350")],
+        ),
+        # the docstring of a function and of a class, also where a condition asks for a precision
+        (
+            "def peak_flops(dtype):\n    '''Of an A100.'''\n    if dtype == torch.bfloat16:\n        return 312e12",
+            [("A100", "bfloat16", "312e12")],
+        ),
+        ("class Spec:\n    '''An A100 card.'''\n    tflops = 312", [("A100", "tflops", "312")]),
+        (  # a comment on a statement says nothing of the function below it
+            "import x\n# H100\nX = 1\ndef peak_flops():\n    return 312e12",
+            [],
+        ),
+        (  # the one device of the file, where nothing else names any
+            "'''Roofline of an H100.'''\nPEAK_TFLOPS = 989\nBW_GBS = 3350\nN = 3\nmem_gb = 0",
+            [("H100", "PEAK_TFLOPS", "989"), ("H100", "BW_GBS", "3350")],
+        ),
+        ("# SPDX\n# Peaks of an H100\n\nPEAK_TFLOPS = 989", [("H100", "PEAK_TFLOPS", "989")]),
+        ("'''Compares an H100 with an A100.'''\nPEAK_TFLOPS = 989", []),
+        ("'''Of an H100.'''\nPEAK_TFLOPS = 989\nBW_GBS = 2039  # A100", [("A100", "BW_GBS", "2039")]),
+        ("H100Tflops = 989", [("H100", "Tflops", "989")]),
+        ("X = {'h100': {'bandwidth': [1319, 16308]}}", [("h100", "tuple without names", "(1319, 16308)")]),
+    ],
+)
+def test_a_figure_is_of_what_stands_apart_from_it(source, wanted, tmp_path):
+    assert [figure[1:] for figure in figures(source, tmp_path)] == wanted
+
+
+def test_the_name_of_a_file_may_be_its_device(tmp_path):
+    rows = list(read_python("PEAK_TFLOPS = 989", tmp_path / "h100_roofline.py", lambda name: name.lower() == "h100"))
+    assert [(row["device"].text, row["PEAK_TFLOPS"].text) for row in rows] == [("h100", "989")]

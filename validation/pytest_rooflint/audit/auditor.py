@@ -27,6 +27,7 @@ from pytest_rooflint.audit.findings import (
     finding_of,
     groups,
     ignored,
+    is_emulated,
     is_of_several,
     is_taken_from,
     less_the_drivers_share,
@@ -65,12 +66,11 @@ from pytest_rooflint.audit.shared import (
     table_wide,
     with_digits_of_columns,
 )
-from pytest_rooflint.audit.tables import PYTHON, read
+from pytest_rooflint.audit.tables import is_source, read
 from pytest_rooflint.audit.training_columns import guessed
 from pytest_rooflint.audit.unlabelled import cores, of_ai, of_two, presumed, says_ai
 from rooflint.base.errors import refuse
 from rooflint.base.memo import memoised
-from rooflint.base.precision import PRECISIONS
 from rooflint.diagnosis.explanations import Explanation
 from rooflint.diagnosis.figures import COARSE, FLOOR, QUANTITIES, RATE, SHARES, TRAINING, Figure
 from rooflint.diagnosis.identify import Identifier
@@ -152,8 +152,8 @@ class Auditor:
             for one in self._figures(row, known, file)
         ]
         figures = with_digits_of_columns(one for one in read_off if isinstance(one, FigureOfTable))
-        is_source = file.suffix == PYTHON  # where each place of a wrong figure is to be mended
-        once = {(one.key, one.cell.line if is_source else 0): one for one in reversed(figures)}
+        by_line = is_source(file)  # where each place of a wrong figure is to be mended
+        once = {(one.key, one.cell.line if by_line else 0): one for one in reversed(figures)}
         others = [one for one in read_off if isinstance(one, Finding)]
         left = [
             name
@@ -186,7 +186,7 @@ class Auditor:
         """
         meaning = self.names.meaning(name)
         if meaning.devices:
-            return meaning
+            return self._either(name) or meaning
         if is_beginning(name, meaning.shortened):
             return replace(meaning, devices=meaning.shortened)
         bare, size = without_size(name)
@@ -198,6 +198,16 @@ class Auditor:
             if one.quantity == "capacity" and one.dispute and size and one.value == size * 1e9
         ]
         return replace(plain, devices=tuple(dict.fromkeys(announced))) if announced else meaning
+
+    def _either(self, name: str) -> Meaning | None:
+        """What `RTX 3090/Ti` and `RTX 3090 (Ti)` mean: a device, and the one that the word behind it makes of it."""
+        plain, _, word = name.replace("(", "/").rstrip(") ").partition("/")
+        if not word.isalpha():
+            return None
+        one, other = self.names.meaning(plain.strip()), self.names.meaning(f"{plain.strip()} {word}")
+        if not (one.devices and other.devices) or set(other.devices) <= set(one.devices):
+            return None
+        return replace(one, devices=(*one.devices, *other.devices))
 
     def _is_network(self, name: str) -> bool:
         return _training().network_of(name, self.registry.roots) is not None
@@ -217,7 +227,7 @@ class Auditor:
         roles = {column.role for column in known.values()}
         if "device" not in roles:
             raise refuse(file, 1, f"no column names a device; name it with --map COLUMN=device (columns: {having})")
-        if not roles & {*QUANTITIES, *SHARES, RATE} and file.suffix != PYTHON:
+        if not roles & {*QUANTITIES, *SHARES, RATE} and not is_source(file):
             wish = "name it with --map 'COLUMN=peak bf16'"
             raise refuse(file, 1, f"no column holds a figure; {wish} (columns: {having})")
 
@@ -457,17 +467,6 @@ class Auditor:
             finding = finding_of(one, file, best, meant)
         return unless_close(replace(finding, status="wrong", explanations=explanations))
 
-    def _is_emulated(self, one: FigureOfTable, best: Sequence[str]) -> bool:
-        """Whether the figure is that of a wider floating-point format, in which a narrower one may run."""
-        asked = PRECISIONS.get(str(one.asked.precision))
-        wider = [
-            name
-            for name, other in PRECISIONS.items()
-            if asked and asked.floating and other.floating and other.bits > asked.bits
-        ]
-        alike = (replace(one.asked, precision=name) for name in wider)
-        return any(self.identifier.agreeing(one.number, other, device) for other in alike for device in best)
-
     def _without(
         self, finding: Finding, one: FigureOfTable, best: Sequence[str], explanations: tuple[Explanation, ...]
     ) -> Finding:
@@ -480,7 +479,7 @@ class Auditor:
         if one.asked.quantity not in ("peak", "rate") or one.asked.precision in having:
             return replace(finding, status="not checked", note=f"the spec of {hardware.id} does not give this figure")
         own = tuple(explanation for explanation in explanations if is_taken_from(explanation, str(one.asked.precision)))
-        own = () if self._is_emulated(one, best) else own
+        own = () if is_emulated(one, best, self.identifier) else own
         note = f"the spec of {hardware.id} has no {one.asked.precision} rate (has: {', '.join(having)})"
         return replace(finding, status="wrong" if own else "unsupported", explanations=own, note=note)
 

@@ -45,7 +45,7 @@ _CACHES = frozenset(
 )
 _LINKS = frozenset(
     {"nvlink", "pcie", "interconnect", "network", "networking", "net", "nic", "link", "ici", "fabric"}
-    | {"infiniband", "ethernet", "ib", "egress", "ingress"}
+    | {"infiniband", "ethernet", "ib", "egress", "ingress", "duplex", "bidirectional", "bidir"}
 )
 _LINK_WORDS = frozenset({"nvlink", "xgmi", "interconnect"})
 _OTHER_LINKS = frozenset({"links", "lanes", "count", "pcie", "host", "network", "node", "internode"})
@@ -74,6 +74,7 @@ _MEASURED = frozenset(
         *("idle", "avg", "average", "mean", "bench", "benchmark", "tokens", "score", "overhead"),
         *("flash", "attention", "attn", "flashattention", "flashattn", "fa1", "fa2", "fa3", "fa4", "sdpa"),
         *("gemm", "sgemm", "hgemm", "dgemm", "blas", "cublas", "cutlass", "triton", "hpl", "linpack", "mlperf"),
+        *("tps", "tok", "exponent", "multiplier", "fraction"),
         *("elbow", "knee", "expert", "ridge", "balance", "intensity"),
     }
 )
@@ -110,19 +111,8 @@ _RUNNING = frozenset(
 )
 """Words of a power that is not the one that a device is rated at."""
 _LEFT = frozenset(
-    {
-        "usable",
-        "free",
-        "available",
-        "reserved",
-        "used",
-        "required",
-        "requirement",
-        "needed",
-        "recommended",
-        "min",
-        "minimum",
-    }
+    {"usable", "free", "available", "reserved", "used", "required", "requirement", "needed", "recommended"}
+    | {"min", "minimum"}
 )
 """Words of a part of the memory, or of what a program wants of it."""
 _WHOLE = frozenset({"gpu", "device", "chip", "accelerator", "card", "board"})
@@ -160,7 +150,7 @@ _RULES = (
         "tdp",
         frozenset({"tdp", "tgp", "tbp", "power", "watt", "watts"}),
         frozenset({"W", "kW"}),
-        _PER - {"w"} | _HOST | _RUNNING,
+        _PER - {"w"} | _HOST | _RUNNING | {"cooling"},
     ),
     _Rule(
         "capacity",
@@ -305,6 +295,8 @@ def guessed(name: str) -> Column | None:
         return None
     if role == "capacity" and unit and is_per_second(name):  # hbm_bytes_per_s
         role, unit = "bandwidth", f"{unit}/s"
+    if own := _said_below(name, role):  # the memory in `bandwidth.vram_gb`
+        role, unit = own.role, own.unit
     unit = f"{unit}/s" if role == "bandwidth" and unit in _CAPACITIES else unit  # memory_bandwidth_tb
     precision = None if role == "count" else _precision(words)  # FP32 cores
     column = Column(name, role, precision, subject=_subject(role, title), unit=unit)
@@ -319,6 +311,14 @@ def _is_said_by_itself(name: str) -> bool:
     *around, own = _NESTED.split(name)
     leaves_it_open = set(words_of(own)) - set(UNIT_WORDS) <= _GENERIC or is_mere_precision(own)
     return not around or leaves_it_open or guessed(own) is not None
+
+
+def _said_below(name: str, role: str) -> Column | None:
+    """What the last part of a nested name says by its words, where that is another quantity than the whole says."""
+    own = _NESTED.split(name)[-1]
+    known = guessed(own) if own != name else None
+    is_said = known and any(set(words_of(own)) & rule.words for rule in _RULES if rule.role == known.role)
+    return known if known and is_said and role not in (known.role, "rate") else None
 
 
 def is_about_links(name: str) -> bool:

@@ -12,11 +12,13 @@ from pytest_rooflint.audit.cells import BASE, LONGEST
 from pytest_rooflint.audit.columns import INSTANCES, SAID, Column, guessed
 from pytest_rooflint.audit.rows import NAME, UNNAMED, Cell, Row
 from pytest_rooflint.audit.spelling import words_of
-from pytest_rooflint.audit.tables import PYTHON
+from pytest_rooflint.audit.tables import is_source
+from rooflint.base.precision import PRECISIONS
 from rooflint.base.suggestions import nearest as nearest_words
 from rooflint.diagnosis.causes import Span, ratio_text
 from rooflint.diagnosis.explanations import Explanation
 from rooflint.diagnosis.figures import COARSE, FLOOR, QUANTITIES, Figure, Printed, show
+from rooflint.diagnosis.identify import Identifier
 from rooflint.diagnosis.labels import Asked
 from rooflint.hardware.names import Meaning
 
@@ -125,7 +127,7 @@ def ignored(names: Sequence[str], rows: Sequence[Row], file: Path) -> Iterator[F
     for name in names:
         cells = [row[name] for row in rows if name in row]
         numbers = [cell for cell in cells if re.search(r"\d", cell.text) and len(cell.text) <= LONGEST]
-        if file.suffix == PYTHON:  # code has numbers of every kind; only those in op/s and B/s look like figures
+        if is_source(file):  # code has numbers of every kind; only those in op/s and B/s look like figures
             numbers = [cell for cell in cells if _is_rate(cell.text)]
             numbers = cells if numbers else []  # beside a rate they are figures of the device, too
         if 2 * len(numbers) > len(cells) and not _is_about_nothing(name):
@@ -201,6 +203,15 @@ def nearest(figures: Sequence[Figure], value: float) -> Figure:
     """The figure that the number nearly equals, preferably derived; else the first, which is the usual meaning."""
     near = [one for one in figures if abs(value / one.value - 1) <= COARSE]
     return min(near or figures[:1], key=lambda one: (one.printed is not None, abs(value / one.value - 1)))
+
+
+def is_emulated(one: FigureOfTable, devices: Iterable[str], identifier: Identifier) -> bool:
+    """Whether the figure is that of a wider floating-point format, in which a narrower one may run."""
+    asked = PRECISIONS.get(str(one.asked.precision))
+    others = PRECISIONS.items() if asked and asked.floating else ()
+    wider = [name for name, other in others if asked and other.floating and other.bits > asked.bits]
+    alike = [replace(one.asked, precision=name) for name in wider]
+    return any(identifier.agreeing(one.number, other, device) for device in devices for other in alike)
 
 
 def is_of_several(explanations: Iterable[Explanation]) -> bool:

@@ -47,12 +47,13 @@ LONG = 3
 
 def consistent(findings: Iterable[Finding]) -> list[Finding]:
     """The findings of one name, with the explanation that fits all of its wrong figures first."""
-    listed = _pairs_together(_sparse_together(_told_from_half_rate(list(findings))))
+    listed = _pairs_together(_sparse_together(_repeated(_told_from_half_rate(list(findings)))))
     wrong = [finding for finding in listed if finding.is_wrong]
     if len(wrong) < MANY:
-        return listed
-    shared = set.intersection(*(_errors(one) for one in wrong))
-    return [_explained_alike(finding, shared, wrong) if finding.is_wrong else finding for finding in listed]
+        return _halved_together(listed)
+    told = [one for one in wrong if one.expected] or wrong  # a precision that a device lacks has one cause only
+    shared = set.intersection(*(_errors(one) for one in told))
+    return _halved_together([_explained_alike(one, shared, wrong) if one.is_wrong else one for one in listed])
 
 
 def _explained_alike(finding: Finding, shared: set[str], wrong: Sequence[Finding]) -> Finding:
@@ -82,6 +83,25 @@ def _told_from_half_rate(findings: list[Finding]) -> list[Finding]:
         else one
         for one in findings
     ]
+
+
+def _repeated(findings: list[Finding]) -> list[Finding]:
+    """A peak that repeats the right one of another precision beside it is that: INT8 of 65 beside FP16 of 65."""
+    right = [one for one in findings if one.status == "right" and one.quantity.endswith("peak")]
+    beside = {one.printed.split()[0] for one in right}
+    return [
+        _ranked(one, {"another precision"})
+        if one.is_wrong and one.quantity.startswith("int") and one.printed.split()[0] in beside
+        else one
+        for one in findings
+    ]
+
+
+def _halved_together(findings: list[Finding]) -> list[Finding]:
+    """Half the peak of integers is halved as that of floating-point numbers beside it, and counts no MACs."""
+    halved = "halved twice"
+    told = any(one.is_wrong and one.explanations and one.explanations[0].error == halved for one in findings)
+    return [_ranked(one, {halved}) if told and one.is_wrong and halved in _errors(one) else one for one in findings]
 
 
 def _sparse_together(findings: list[Finding]) -> list[Finding]:
@@ -370,6 +390,7 @@ def of_something_else(findings: Iterable[Finding]) -> list[Finding]:
         return [
             replace(one, status="not checked", note=note, explanations=()) if one.is_wrong else one for one in listed
         ]
+    listed = _without_columns_of_others(listed)
     columns: dict[tuple[str, str, str], list[Finding]] = defaultdict(list)
     for one in listed:
         columns[one.device, one.quantity, one.column].append(one)
@@ -384,6 +405,30 @@ def of_something_else(findings: Iterable[Finding]) -> list[Finding]:
         if one.is_wrong and (note := measured.get((one.device, one.quantity, one.column)) or _is_far(one))
         else one
         for one in listed
+    ]
+
+
+def _without_columns_of_others(findings: Sequence[Finding]) -> list[Finding]:
+    """The findings; a column of plain bandwidths or memories in which no device has its own is of something else.
+
+    These are links, caches and networks under a name such as `GBps` or `Capacity`.
+    """
+    columns: dict[str, list[Finding]] = defaultdict(list)
+    for one in findings:
+        if one.quantity in ("bandwidth", "capacity") and (one.is_wrong or one.status in _SETTLED):
+            columns[one.column].append(one)
+    others = {
+        name
+        for name, found in columns.items()
+        if all(one.is_wrong for one in found)
+        and len({one.device for one in found}) >= MANY
+        and not is_of_device(name)
+        and 2 * sum(not one.explanations for one in found) > len(found)
+    }
+    note = "no device has its own figure in this column; taken for something else, such as links or caches"
+    return [
+        replace(one, status="not checked", note=note, explanations=()) if one.column in others and one.is_wrong else one
+        for one in findings
     ]
 
 
@@ -410,6 +455,8 @@ def _is_far(finding: Finding) -> str:
     is_guess = not finding.explanations and is_vague and "tdp" not in finding.quantity
     if finding.quantity == "capacity" and not (finding.explanations or is_of_device(finding.column)) and ratio >= TWO:
         return f"{finding.ratio_text} of the device's memory for no known cause; it may be the memory of a machine"
+    if finding.quantity == "capacity" and not finding.explanations and ratio < 1 / FAR and not is_prefixed:
+        return f"{finding.ratio_text} of the device's memory for no known cause; taken for a cache"
     if is_guess and not is_prefixed and not 1 / FAR < ratio < FAR:
         return f"{finding.ratio_text} of the device's figure for no known cause; taken for a figure of something else"
     return ""

@@ -21,8 +21,8 @@ from pytest_rooflint.audit.columns import (
     guessed,
     is_device_word,
     is_mere_precision,
-    says_which_links,
 )
+from pytest_rooflint.audit.mentions import is_of_another, mentioned, within, words_in
 from pytest_rooflint.audit.places import Place
 from pytest_rooflint.audit.rows import NAME, UNNAMED, Cell, IsDevice, Row
 from pytest_rooflint.audit.syntax import (
@@ -31,7 +31,8 @@ from pytest_rooflint.audit.syntax import (
     added,
     by_row,
     entries_of,
-    fields_of,
+    fields_by_class,
+    headers_of,
     inner_assignments,
     is_of_row,
     is_result,
@@ -39,32 +40,27 @@ from pytest_rooflint.audit.syntax import (
     may_be_a_product,
     name_called,
     named_places,
+    option_of,
     plain_text,
     target_of,
     texts_of,
     unpacked,
     variable_of,
     with_header,
-    words_in,
 )
 from rooflint.base.errors import refuse
 from rooflint.diagnosis.figures import QUANTITIES
 
-LONGEST_NAME = 6
-"""Words of a name within an identifier or a comment."""
 LONGEST_TEXT = 40
 """Characters of a text that is taken for a cell; a longer one is prose."""
 MOST_READINGS = 256
 """Combinations of devices for which a block below nested conditions is read; with more, its figures are not read."""
-MOST_APART = 100
+MOST_APART = 8
 """Factor between numbers of a tuple from which on they are of several quantities."""
 _NUMBER = re.compile(r"\W{0,2}\d")
 _URL = re.compile(r"https?://\S+")
 _FOR_TOOLS = re.compile(r"#\s*(noqa|type:|pragma|pylint|fmt:|isort)", re.IGNORECASE)
-_COMPARED = frozenset({"than", "vs", "versus", "relative", "issue", "like"})
-"""Words of comments that name a device beside the one that the figure is of."""
-_VARIANTS = frozenset({"laptop", "mobile", "maxq", "max", "super", "ti", "lite", "pro", "ultra", "mini"})
-"""Words beside the name of a device that make it another product."""
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _RATES = frozenset({"peak", "bandwidth"})
 """Quantities of which a figure that depends on a variable is listed."""
 
@@ -78,7 +74,11 @@ class _Reader:
     arithmetic: Arithmetic
     comments: dict[int, str]
     fields: dict[str, list[str]] = field(default_factory=dict)
-    """Names of the fields of each class that the file defines."""
+    """Names of the fields of each class."""
+    headers: list[list[str]] = field(default_factory=list)
+    """Names of columns that the file lists apart from their rows."""
+    whole: str = ""
+    """The device of the figures beside which none is named."""
     rows: dict[int, dict[str, Cell]] = field(default_factory=dict)
     records: Iterator[int] = field(default_factory=lambda: count(1))
 
@@ -88,9 +88,10 @@ class _Reader:
         for statement in body:  # a comment above some lines heads all of them
             own, line = self._remark(statement), statement.lineno
             above = self._heading(line) if line != end + 1 or -(line - 1) in self.comments else above
-            if above and own and not self._within(own)[0] and self._within(above)[0]:
+            if above and own and not within(own, self.is_device)[0] and within(above, self.is_device)[0]:
                 self.comments[line] = f"{above}, {own}"  # the heading names the device
-            self.statement(statement, place if own or not above else replace(place, remark=above))
+            heads = above and not own and not isinstance(statement, _DEFINITIONS)
+            self.statement(statement, replace(place, remark=above) if heads else place)
             end = statement.end_lineno or 0
 
     def statement(self, node: ast.stmt, place: Place) -> None:
@@ -114,7 +115,9 @@ class _Reader:
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 self.function(node, place)
             case ast.ClassDef(name=name, body=body):
-                self.statements(body, self._of_class(node, self.identified(name, node.lineno, place)))
+                self.statements(
+                    body, self._of_class(node, self.identified(name, node.lineno, self._documented(node, place)))
+                )
             case _:
                 self.compound(node, place)
 
@@ -122,11 +125,12 @@ class _Reader:
         """Read the blocks of a statement; a condition or a pattern may name the device of its block."""
         match node:
             case ast.If(test=test, body=body, orelse=orelse):
-                place = replace(place, is_conditional=True)
-                for one in self.readings(test, place):
-                    self.statements(body, one)
+                inner = replace(place, is_conditional=True)
+                for one in self.readings(test, inner):
+                    self.statements(body, self._unless_precision(one, place))
                 is_last = not (len(orelse) == 1 and isinstance(orelse[0], ast.If))
-                self.statements(orelse, self._otherwise(test, place) if is_last else place)
+                last = self._unless_precision(self._otherwise(test, inner), place)
+                self.statements(orelse, last if is_last else inner)
             case ast.Match(subject=subject, cases=cases):
                 for case in cases:
                     outer = self._alternatives(texts_of(case.pattern), case.pattern.lineno, place, subject)
@@ -135,10 +139,17 @@ class _Reader:
                     for one in self._few(found, place):
                         self.statements(case.body, one)
             case _:
-                for inner in ("body", "orelse", "finalbody"):
-                    self.statements(getattr(node, inner, ()), place)
+                for part in ("body", "orelse", "finalbody"):
+                    self.statements(getattr(node, part, ()), place)
                 for handler in getattr(node, "handlers", ()):
                     self.statements(handler.body, place)
+
+    @staticmethod
+    def _unless_precision(inner: Place, outer: Place) -> Place:
+        """The place below a condition; one that only names a precision leaves the device to what is around it."""
+        names = (inner.above + inner.below)[len(outer.above) + len(outer.below) :]
+        is_precision = inner.device == outer.device and names and all(map(is_mere_precision, names))
+        return replace(inner, is_conditional=outer.is_conditional) if is_precision else inner
 
     def assigned(self, target: ast.expr, value: ast.expr, place: Place) -> None:
         """Read `name = value`, `self.name = value`, `table["h100"]["bf16"] = value`, and pairs of them in tuples."""
@@ -165,8 +176,9 @@ class _Reader:
 
     def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, place: Place) -> None:
         """Read the defaults and the body of a function; its docstring speaks for what it returns."""
-        place = replace(place, remark=place.remark or (ast.get_docstring(node) or "").partition("\n")[0])
-        inner = self.identified(node.name, node.lineno, place)
+        inner = self.identified(node.name, node.lineno, self._documented(node, place))
+        for one in node.decorator_list:
+            self.value(one, place)
         taken = [*node.args.posonlyargs, *node.args.args]
         defaults = list(zip(taken[len(taken) - len(node.args.defaults) :], node.args.defaults, strict=True))
         defaults += [
@@ -175,6 +187,11 @@ class _Reader:
         for arg, default in defaults:
             self.value(default, self.identified(arg.arg, default.lineno, inner))
         self.statements(node.body, inner)
+
+    def _documented(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, place: Place) -> Place:
+        """The place with the first line of a docstring as its remark, unless a comment on it says more."""
+        said = (ast.get_docstring(node) or "").partition("\n")[0]
+        return replace(place, remark=said) if within(said, self.is_device)[0] or not place.remark else place
 
     def _of_class(self, node: ast.ClassDef, place: Place) -> Place:
         named = [
@@ -225,6 +242,10 @@ class _Reader:
 
     def called(self, node: ast.Call, place: Place) -> None:
         """Read the arguments of a call, which are a record; `field` of a dataclass holds the value of the field."""
+        if option := option_of(node):
+            label, default, said = option
+            self.value(default, replace(self.identified(label, default.lineno, place), remark=said))
+            return
         name = name_called(node.func)
         named = [(word.arg, word.value) for word in node.keywords if word.arg]
         names = self.fields.get(name, [])
@@ -266,6 +287,8 @@ class _Reader:
             held = items[len(items) - len(names) :]
             if len(names) in (len(items), len(items) - bool(plain_text(items[0][1]))):
                 return [*items[: len(items) - len(names)], *zip(names, (value for _, value in held), strict=True)]
+        for names in self._headers(len(items)):
+            return list(zip(names, (value for _, value in items), strict=True))
         numbers = [number.value for _, value in items if (number := self.arithmetic.number(value))]
         known = guessed(place.column)
         is_mixed = len(numbers) > 1 and max(numbers) > MOST_APART * min(numbers)
@@ -276,6 +299,12 @@ class _Reader:
             self.rows[next(self.records)] = {NAME: Cell(place.device, place.line), UNNAMED: cell}
             return []
         return items
+
+    def _headers(self, number: int) -> list[list[str]]:
+        """The one list of names that rows of so many values have; with one more, it begins with the device."""
+        alike = [names for names in self.headers if len(names) == number]
+        alike += [names[1:] for names in self.headers if len(names) == number + 1 and is_device_word(names[0])]
+        return alike if len(alike) == 1 else []
 
     def _of_record(self, items: Sequence[tuple[str, ast.expr]], place: Place) -> Place:
         """The place of a record, with the device that one of its texts names."""
@@ -298,6 +327,8 @@ class _Reader:
         remark = self.comments.get(line, "")
         if not place.device and (guessed(place.column) or _NUMBER.match(text) is None):
             place = self._mentioned(remark or ("" if place.is_conditional else place.remark), line, place)
+        if not place.device and self.whole and not place.is_conditional and _is_figure(place.column, text):
+            place = replace(place, device=self.whole, line=1)
         if not place.device:
             return
         row = self.rows.setdefault(place.record, {NAME: Cell(place.device, place.line)})
@@ -317,15 +348,15 @@ class _Reader:
         for name in (text, f"{place.device} {text}", *(f"{word} {text}" for word in series)):
             if not is_quantity and self.is_device(name):
                 return self._of_device(name, line, place)
-        device, rest = self._within(text)
+        device, rest = within(text, self.is_device)
         if device and not place.device and (guessed(rest) or is_mere_precision(rest)):
             return self._of_device(device, line, place).named(rest)
         return place.named(text)
 
     def identified(self, name: str, line: int, place: Place) -> Place:
         """The place below an identifier: of the device that some of its words name, also within that of another."""
-        device, rest = self._within(name)
-        if not device or (_VARIANTS | _COMPARED) & {word.lower() for word in words_in(rest)}:
+        device, rest = within(name, self.is_device)
+        if not device or is_of_another(rest):
             return place.named(name)
         is_telling = bool(guessed(rest)) or is_mere_precision(rest) or (not rest and len(device) >= SHORTEST_NAME)
         if place.device and not is_telling:
@@ -400,28 +431,17 @@ class _Reader:
             below=(),
         )
 
-    def _within(self, text: str) -> tuple[str, str]:
-        """The device that some words of a text name, and the other words; the longest name counts."""
-        words = words_in(text)
-        links = {place for place, word in enumerate(words) if says_which_links(word) or word.lower() == "ici"}
-        for length in range(min(LONGEST_NAME, len(words)), 0, -1):
-            for start in range(len(words) - length + 1):
-                name = " ".join(words[start : start + length])
-                if links & set(range(start, start + length)):
-                    continue  # H100_NVLINK_BW is no figure of a board with NVLink
-                if re.search(r"\d", name) and self.is_device(name):
-                    return name, " ".join([*words[:start], *words[start + length :]])
-        return "", text
-
     def _mentioned(self, comment: str, line: int, place: Place) -> Place:
         """The place with the one device that a comment names; as it is where there are several or none."""
-        device, rest = self._within(comment)
-        other, _ = self._within(rest) if device else ("", "")
-        if not device or (other and other.lower() != device.lower()):
-            return place
-        if (_VARIANTS | _COMPARED) & {word.lower() for word in words_in(rest)} or device.isdigit():
-            return place
-        return self._of_device(device, line, place)
+        device = mentioned(comment, self.is_device)
+        return self._of_device(device, line, place) if device else place
+
+    def named_whole(self, tree: ast.Module) -> str:
+        """The one device that the docstring of a file, the comment at its head or its name names."""
+        first = min((node.lineno for node in tree.body), default=1)
+        head = " ".join(text for line, text in self.comments.items() if 0 < -line < first)
+        texts = ((ast.get_docstring(tree) or "").partition("\n\n")[0], head, self.file.stem)
+        return next(filter(None, (mentioned(text, self.is_device) for text in texts)), "")
 
     def _remark(self, node: ast.stmt) -> str:
         """The comment that stands on the first line of a statement, else those on the lines above it.
@@ -437,6 +457,12 @@ class _Reader:
         return " ".join(self.comments[-above] for above in range(first, line))
 
 
+def _is_figure(column: str, text: str) -> bool:
+    """Whether a column says what its numbers are, and one of them is not the start of a sum or a switch."""
+    known = guessed(column)
+    return known is not None and known.role in QUANTITIES and text not in ("0", "0.0", "1", "1.0")
+
+
 def read_python(text: str, file: Path, is_device: IsDevice) -> Iterator[Row]:
     """Rows of the devices in a Python file. Raises InputError for invalid Python."""
     try:
@@ -448,11 +474,20 @@ def read_python(text: str, file: Path, is_device: IsDevice) -> Iterator[Row]:
         raise refuse(file, getattr(error, "lineno", None) or 1, f"is not valid Python: {error}") from error
     except (RecursionError, MemoryError) as error:
         raise refuse(file, 1, "is nested too deeply") from error
-    reader = _Reader(file, is_device, arithmetic_of(tree, text, file), comments)
-    classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
-    reader.fields = {node.name: [*fields_of(node)] for node in classes}
+    yield from rows_of_tree(tree, comments, arithmetic_of(tree, text, file), file, is_device)
+
+
+def rows_of_tree(
+    tree: ast.Module, comments: dict[int, str], arithmetic: Arithmetic, file: Path, is_device: IsDevice
+) -> Iterator[Row]:
+    """Rows of a syntax tree. Where it names no device, its figures are of the one that its head or its file names."""
+    fields = fields_by_class(tree)
+    reader = _Reader(file, is_device, arithmetic, comments, fields, headers_of(tree, fields))
     try:
         reader.statements(tree.body, Place())
+        if not any(len(row) > 1 for row in reader.rows.values()):
+            reader.whole = reader.named_whole(tree)
+            reader.statements(tree.body if reader.whole else [], Place())
     except RecursionError as error:
         raise refuse(file, 1, "is nested too deeply") from error
     yield from (row for row in reader.rows.values() if len(row) > 1)

@@ -14,7 +14,6 @@ OTHERS = frozenset({"default", "unknown", "other", "others", "none", "fallback",
 """Keys of what is not in a table."""
 SHORTEST_NAME = 3
 """Characters of a name that is a device by itself within what is about another; `t4` and `m1` are variables too."""
-_WORD = re.compile(r"[A-Za-z0-9.]+")
 _LIST = re.compile(r"[(\[]([^()\[\]]+,[^()\[\]]+)[)\]]")
 
 
@@ -30,13 +29,60 @@ def leading_text(node: ast.expr) -> str:
     return plain_text(node.elts[0]) if isinstance(node, ast.Tuple | ast.List) and node.elts else ""
 
 
-def fields_of(node: ast.ClassDef) -> Iterator[str]:
-    """The names that the positions of a call of a class have."""
+_FIELDS = frozenset({"attrib", "ib", "field", "Field"})
+"""What declares a field of a class that has no annotation: `bandwidth = attr.ib()`."""
+_OPTIONS = frozenset({"add_argument", "option", "add_option"})
+_NAMED_TUPLES = frozenset({"namedtuple", "NamedTuple", "make_dataclass"})
+
+
+def fields_by_class(tree: ast.Module) -> dict[str, list[str]]:
+    """The names that the positions of a call have: of classes, with what they inherit, and of named tuples."""
+    found: dict[str, list[str]] = {}
+    for node in ast.walk(tree):
+        match node:
+            case ast.ClassDef(name=name, bases=bases):
+                inherited = [one for base in bases for one in found.get(name_called(base), ())]
+                own = _taken_by_init(node) or [*inherited, *_fields_of(node)]
+                found[name] = list(dict.fromkeys(own)) or found.get(name, [])  # an `impl` of Rust declares none
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=func, args=[_, listed, *_])):
+                if name_called(func) in _NAMED_TUPLES:
+                    found[name] = _names_listed(listed)
+    return found
+
+
+def _taken_by_init(node: ast.ClassDef) -> list[str]:
+    inits = (one for one in node.body if isinstance(one, ast.FunctionDef) and one.name == "__init__")
+    return [arg.arg for one in inits for arg in one.args.args[1:]]
+
+
+def _fields_of(node: ast.ClassDef) -> Iterator[str]:
     for statement in node.body:
-        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-            yield statement.target.id
-        if isinstance(statement, ast.FunctionDef) and statement.name == "__init__":
-            yield from (arg.arg for arg in statement.args.args[1:])
+        match statement:
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                yield name
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=func)) if name_called(func) in _FIELDS:
+                yield name
+
+
+def _names_listed(node: ast.expr) -> list[str]:
+    """The names in `"name tflops"` or in a list of names, or of names with their types."""
+    if isinstance(node, ast.List | ast.Tuple):
+        return [plain_text(one) or leading_text(one) for one in node.elts]
+    return plain_text(node).replace(",", " ").split()
+
+
+def headers_of(tree: ast.Module, fields: Mapping[str, Sequence[str]]) -> list[list[str]]:
+    """Names of columns that stand apart from their rows: `COLUMNS = ("name", "bf16_tflops")`, `__init__` of an enum."""
+    found = []
+    for node in ast.walk(tree):
+        match node:
+            case ast.Assign(value=ast.List(elts=items) | ast.Tuple(elts=items)):
+                names = [plain_text(one) for one in items]
+                if all(names) and sum(bool(guessed(name)) for name in names) > 1:
+                    found.append(names)
+            case ast.ClassDef(name=name, bases=bases) if any(name_called(base).endswith("Enum") for base in bases):
+                found.append(list(fields[name]))
+    return found
 
 
 def inner_assignments(node: ast.stmt) -> Iterator[ast.NamedExpr]:
@@ -160,6 +206,16 @@ def is_of_row(column: str) -> bool:
     return known is not None and known.role in ("precision", "unit", "sparsity")
 
 
+def option_of(node: ast.Call) -> tuple[str, ast.expr, str] | None:
+    """Name, default and help of an option of a command line: `add_argument("--peak-tflops", default=312, help=...)`."""
+    given = {one.arg: one.value for one in node.keywords}
+    names = [text for one in node.args if (text := plain_text(one)).startswith("--")]
+    if name_called(node.func) not in _OPTIONS or not names or "default" not in given:
+        return None
+    said = given.get("help")
+    return names[0].lstrip("-"), given["default"], plain_text(said) if said else ""
+
+
 def name_called(func: ast.expr) -> str:
     """The last name of what is called; empty where it has none."""
     return func.id if isinstance(func, ast.Name) else func.attr if isinstance(func, ast.Attribute) else ""
@@ -201,8 +257,3 @@ def may_be_a_product(text: str) -> bool:
     """Whether a text may be the name of a device that is not known: neither `nvidia` nor `sxm` nor `gpu` nor `bf16`."""
     telling = (word for word in words(text) if tells(word) and word not in MODIFIERS and word not in KINDS)
     return len(text) >= SHORTEST_NAME and text.lower() not in OTHERS and any(telling) and not guessed(text)
-
-
-def words_in(text: str) -> list[str]:
-    """Words of an identifier or a comment: `A100_PEAK`, `peakFlops`."""
-    return _WORD.findall(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text.replace("_", " ")))

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from pytest_rooflint.audit.braces import SUFFIXES, read_braces
 from pytest_rooflint.audit.grids import Grid
 from pytest_rooflint.audit.grids import rows as rows_of
 from pytest_rooflint.audit.markup import html_tables
@@ -25,6 +26,11 @@ _ENTRY = re.compile(r"""\s*("[^"]+"|'[^']+')\s*:\s*(\{.*\}),?\s*""")
 _RULE = re.compile(r"\s*\|?[\s:|-]+\|?\s*")
 
 
+def is_source(file: Path) -> bool:
+    """Whether a file holds code, which has numbers of every kind."""
+    return file.suffix.lower() in (PYTHON, *SUFFIXES)
+
+
 def read(file: Path, is_device: IsDevice) -> list[Row]:
     """Read the rows of all tables of a file, in the format of its suffix; `is_device` tells names of devices.
 
@@ -38,6 +44,7 @@ def read(file: Path, is_device: IsDevice) -> list[Row]:
         ".htm": lambda text, _: html_tables(text),
     }
     trees = {".json": read_records, ".yaml": read_records, ".yml": read_records, PYTHON: read_python}
+    trees |= dict.fromkeys(SUFFIXES, read_braces)
     suffix = file.suffix.lower()
     if suffix not in {*grids, *trees, EXCEL}:
         known = ", ".join([*grids, *trees, EXCEL])
@@ -50,6 +57,8 @@ def read(file: Path, is_device: IsDevice) -> list[Row]:
     rows = [row for grid in grids[suffix](text, file) for row in _rows_of_page(grid, file, is_device)]
     if not rows and suffix == ".md":
         rows = list(read_python(_entries(text), file, is_device))
+    if "<script" in text and suffix in (".html", ".htm"):
+        rows += read_braces(text, file, is_device)
     return _filled(rows, file)
 
 
@@ -89,7 +98,7 @@ def _decoded(file: Path) -> str:
 
 
 def _filled(rows: list[Row], file: Path) -> list[Row]:
-    if not rows and file.suffix.lower() == PYTHON:
+    if not rows and is_source(file):
         raise refuse(file, 1, "want figures of devices, found none: no key, name, condition or comment names a device")
     if not rows:
         raise refuse(file, 1, "want a table with a header and at least one row, found none")
