@@ -731,3 +731,9 @@ def test_the_memory_below_a_bandwidth_is_a_memory(audited):
 def test_an_announced_memory_may_be_counted_in_binary(audited):
     # the announced 192 GB as 192 × 2³⁰ B
     assert only(audited("X = {'B200': {'vram': 192 * 2**30}}\n", "x.py")).status == "disputed"
+
+
+def test_a_power_limit_and_the_clock_of_the_peaks_are_ambiguous(audited):
+    # 900 W as rated, 1000 W at most; an H100 boosts to 1980 MHz, its peaks are printed at 1830 MHz
+    findings = audited("device,tdp_w,boost_clock_mhz\nGH200 96GB,1000,\nH100 SXM5,600,1830\n")
+    assert [one.status for one in findings] == ["ambiguous", "wrong", "ambiguous"]

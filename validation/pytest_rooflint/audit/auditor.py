@@ -59,6 +59,7 @@ from pytest_rooflint.audit.rows import (
 from pytest_rooflint.audit.shared import (
     consistent,
     of_links,
+    of_modes,
     of_other_device,
     of_parts,
     of_something_else,
@@ -161,7 +162,7 @@ class Auditor:
             if name not in known and name not in self.mapping and not any(devices_in(name, rows, (), self._is_device))
         ]
         judged = of_whole_chips(of_links(self._judged(list(once.values()), file)))
-        judged = of_something_else(of_parts(table_wide(judged, self._has_sparse)))
+        judged = of_something_else(of_modes(of_parts(table_wide(judged, self._has_sparse))))
         runs = self._of_training(rows, known, file)
         findings = [*judged, *runs, *others, *unnamed(rows, file), *ignored(left, rows, file)]
         return sorted(findings, key=lambda one: (one.line, names.index(one.column)))

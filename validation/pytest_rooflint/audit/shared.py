@@ -257,6 +257,22 @@ def _is_of_part(finding: Finding) -> bool:
     return bool(first and first.error == "part for whole" and first.figure and first.figure.part)
 
 
+def of_modes(findings: Iterable[Finding]) -> list[Finding]:
+    """The findings; a power that a device can be set to, and the clock that its peaks are of, are right for a mode."""
+    return [
+        replace(one, status="ambiguous", note=f"{one.explanations[0].text}; name it", explanations=())
+        if one.is_wrong and one.explanations and _is_of_mode(one.quantity, one.explanations[0])
+        else one
+        for one in findings
+    ]
+
+
+def _is_of_mode(quantity: str, first: Explanation) -> bool:
+    is_peaks = first.figure is not None and first.figure.subject in first.figure.hardware.units
+    is_limit = quantity == "tdp" and first.error == "another mode"
+    return is_limit or (quantity.startswith("clock") and first.error == "another clock" and is_peaks)
+
+
 def _copied(findings: Sequence[Finding]) -> Iterator[tuple[int, Finding]]:
     """Position and new finding of each figure in a block of a row that repeats the right figures of another row."""
     right: dict[tuple[str, str], dict[str, Finding]] = defaultdict(dict)
