@@ -3,7 +3,8 @@
 `python benchmarks/end_to_end.py [slug …]` prints a table for each golden/silicon/published/networks/*.yaml: the kernel
 models, the bound by the roofline with caches and without, and the datasheet's peak and bandwidth, each times a constant
 that is fitted to all other rows. It names each row where a baseline is nearer. Tables of language models that write
-tokens, golden/silicon/published/generations/*.yaml, follow, and those of training, trainings/*.yaml, by the roofline.
+tokens, golden/silicon/published/generations/*.yaml, follow, those of training, trainings/*.yaml, by the roofline, and
+powers of whole systems, powers/*.yaml.
 """
 
 import sys
@@ -16,7 +17,7 @@ from pytest_rooflint.golden.workloads import build
 from rooflint.base.errors import RooflintError
 from rooflint.hardware.registry import Registry
 from rooflint.kernels.shapes import Numbers
-from rooflint_calibration import generations, trainings
+from rooflint_calibration import generations, powers, trainings
 from rooflint_calibration.evaluation import score
 from rooflint_calibration.networks import NetworkTable, baselines_s, bound_s, files, order, predicted_s, read
 
@@ -85,6 +86,12 @@ def trained(table: trainings.TrainingTable, registry: Registry) -> None:
     print(f"\nmeasured over bound: median {np.median(attained):.3f}, most {attained.max():.3f}")
 
 
+def powered(table: powers.PowerTable, registry: Registry) -> None:
+    """A table of powers."""
+    found = powers.drawn(table, build(table.spec.workload), registry)
+    print(f"\n{table.spec.title}\n", *powers.header(), *powers.lines(table, found), sep="\n")
+
+
 def kernel_s(table: generations.GenerationTable, row: int, registry: Registry) -> float:
     """Of one row; not a number where no kernel models cover its device. [s]"""
     alone = replace(table, spec=table.spec.model_copy(update={"rows": [table.spec.rows[row]]}))
@@ -118,6 +125,9 @@ def main(slugs: list[str]) -> None:
     for file in trainings.files([GOLDEN]):
         if not slugs or file.stem in slugs:
             trained(trainings.read(file), registry)
+    for file in powers.files([GOLDEN]):
+        if not slugs or f"{powers.TOPIC}/{file.stem}" in slugs:
+            powered(powers.read(file), registry)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ A baseline is the datasheet's peak, or its bandwidth, times one constant; the co
 all other rows.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -59,7 +59,7 @@ class NetworkTableSpec(Strict):
     source: PublishedSourceSpec
     why: Text
     """How rows were picked and what was left out; what was fused, launched and padded."""
-    rows: Annotated[list[RowSpec], Field(min_length=2)]
+    rows: Annotated[Sequence[RowSpec], Field(min_length=2)]
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from rooflint.kernels.chip import WARP, Chip, Cores
 from rooflint.kernels.constants import CoreConstants, Products
 from rooflint.kernels.shapes import Numbers, Shapes, alone, dram_bytes_per_s, miss_share, overlapped, split_s
 from rooflint.kernels.tile import (
+    ROUNDED,
     Menu,
     Split,
     Tile,
@@ -24,7 +25,9 @@ from rooflint.kernels.tile import (
     cost,
     costs,
     kernel_clocks,
+    least_clocks,
     load,
+    loads,
     main_clocks,
     path_width,
     waves,
@@ -149,28 +152,63 @@ def work_s(
 ) -> Numbers:
     """Time of each product without its launch, whose bytes take so long by themselves. [s]"""
     tiles, found = costs(menu.tiles, element_bytes, chip, constants), np.empty(len(shapes))
-    for start in range(0, len(shapes), BLOCK):
-        rows = slice(start, start + BLOCK)
+    for rows in chunks(len(shapes), 1):
         found[rows] = _block_s(shapes.part(rows), memory_s[rows], chip, constants, menu, tiles)
     return found
 
 
 def _block_s(shapes: Shapes, memory: Numbers, chip: Chip, constants: Products, menu: Menu, tiles: TileCost) -> Numbers:
     """Without the launch. [s]"""
-    loads = np.stack([load(shapes, tile, chip) for tile in menu.tiles])
+    each = loads(shapes, menu.tiles, chip)
     whole, *parts = menu.splits
-    best: Numbers = _split_s(shapes, tiles, loads, np.array([whole]), memory, chip, constants)[0]
-    # no split takes less than its bytes and a reduction: many shapes need not try
-    worth = np.flatnonzero(best > memory + constants.reduction_clocks * chip.clock_s)
-    if not worth.size:
-        return best
-    few, loads, memory = shapes.part(worth), loads[:, worth], memory[worth]
-    for some in chunks(len(parts), len(few)):
-        several = np.array(parts[some])
-        found = _split_s(few, tiles, loads, several, memory, chip, constants)
-        found += reduction_s(few, several[:, None], chip, constants)
-        best[worth] = np.minimum(best[worth], found.min(axis=0))
+    best: Numbers = _split_s(shapes, tiles, each, np.array([whole]), memory, chip, constants)[0]
+    floors = _Floors.of(shapes, tiles, memory, chip, constants) if parts else None
+    parts.reverse()  # where many parts help, they help so much that few need not be tried
+    for some in chunks(len(parts), len(shapes)):
+        cut = np.array(parts[some])
+        worth = np.flatnonzero(best > floors.seconds(cut))
+        if worth.size:
+            few = shapes.part(worth)
+            found = _split_s(few, tiles, each[..., worth], cut, memory[worth], chip, constants)
+            found += reduction_s(few, cut[:, None], chip, constants)
+            best[worth] = np.minimum(best[worth], found.min(axis=0))
     return best
+
+
+class _Floors(NamedTuple):
+    """What products whose k is cut take at least, whatever the tile."""
+
+    work_s: Numbers
+    """The bytes, all results in the tile whose main loop is best for one, or what that draws. [s]"""
+    whole_s: Numbers
+    """The latency of the steps along k, by one tile. [s]"""
+    part_s: Numbers
+    """To add up the results of one part. [s]"""
+    fixed_s: float
+    """Of a reduction, beside that. [s]"""
+
+    @classmethod
+    def of(cls, shapes: Shapes, tiles: TileCost, memory: Numbers, chip: Chip, constants: Products) -> "_Floors":
+        each_s = chip.clock_s / chip.sms
+        results = shapes.batch * shapes.m * shapes.n
+        main = results * shapes.k
+        main *= np.min(tiles.busy / tiles.results) * each_s
+        draws = throttled_s(power_s(shapes, chip, constants), main, chip)
+        return cls(
+            work_s=np.maximum(np.maximum(main, draws), memory),
+            whole_s=shapes.k * (tiles.least * chip.clock_s),
+            part_s=results * (PARTIAL_BYTES * each_s / constants.reduction_bytes),
+            fixed_s=constants.reduction_clocks * chip.clock_s,
+        )
+
+    def seconds(self, splits: NDArray[np.int_]) -> Numbers:
+        """Of any of these splits of k. [s]"""
+        found = self.whole_s * (1 / splits.max())
+        np.maximum(found, self.work_s, out=found)
+        found += self.part_s * splits.min()
+        found += self.fixed_s
+        found *= 1 - ROUNDED
+        return found
 
 
 def chunks(things: int, numbers: int) -> Iterator[slice]:
@@ -189,20 +227,27 @@ def _split_s(
     constants: Products,
 ) -> Numbers:
     """The least over all tiles by each split of k, without launch and reduction. Shape (splits, shapes). [s]"""
-    cut = splits[:, None]
-    least = np.full((len(splits), len(shapes)), np.inf)
-    for some in chunks(len(loads), least.size):
-        here, each = tiles.part(some), loads[some, None]
-        clocks = kernel_clocks(shapes.k, waves(each * cut, chip), here, cut, chip)
-        if chip.cores:
-            limited = issued_power_s(shapes.k, each, here, clocks * chip.clock_s, chip, constants)
-            clocks = np.maximum(clocks, limited * chip.clock_hz)
-        for of_tile in clocks:
-            np.minimum(least, of_tile, out=least)
-    compute = least * chip.clock_s
+    compute = np.empty((len(splits), len(shapes)))
+    for rows in chunks(len(shapes), len(loads)):
+        k, each = shapes.k[rows], loads[..., rows]
+        for some in chunks(len(splits), each.size):
+            compute[some, rows] = _least_clocks(k, each, tiles, splits[some, None], chip, constants)
+    compute *= chip.clock_s
     if not chip.cores:
-        compute = np.maximum(compute, power_s(shapes, chip, constants))
+        np.maximum(compute, power_s(shapes, chip, constants), out=compute)
     return overlapped_s(compute, memory, constants)
+
+
+def _least_clocks(
+    k: Numbers, loads: Numbers, tiles: TileCost, cut: NDArray[np.int_], chip: Chip, constants: Products
+) -> Numbers:
+    """Of the tile that takes least, by each split of k. Shape (splits, shapes). [clock]"""
+    there = waves(loads * cut, chip)
+    if not chip.cores:
+        return least_clocks(k, there, tiles, cut, chip)
+    clocks = kernel_clocks(k, there, tiles, cut, chip)
+    limited = issued_power_s(k, loads, tiles, clocks * chip.clock_s, chip, constants)
+    return np.maximum(clocks, limited * chip.clock_hz).min(axis=0)
 
 
 # ---- One product term by term: which tile, how many waves, and what it waits for

@@ -1,7 +1,7 @@
 """Tile: the part of the result that an SM computes at a time, and what one costs in clocks."""
 
 import math
-from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +30,9 @@ TILES = tuple(Tile(*size) for size in SIZES)
 PATH_BYTES = 2.0
 """Of an element of the products that the constants were fitted on. [B]"""
 
+ROUNDED = 1e-12
+"""Of a number, more than rounding can add up to. [1]"""
+
 Split = int | NDArray[np.int_]
 """In how many parts k is cut; several ways are an axis of their own."""
 
@@ -47,6 +50,30 @@ def load(shapes: Shapes, tile: Tile, chip: Chip) -> Numbers:
     """Tiles for each SM, the last of them in part. [1]"""
     m, n, _, batch = shapes
     return batch * np.ceil(m / tile.m) * np.ceil(n / tile.n) / chip.sms
+
+
+@cache
+def alike(tiles: tuple[Tile, ...]) -> list[list[Tile]]:
+    """Tiles of the same sides together: a tile and its transpose cost the same."""
+    found: dict[frozenset[int], list[Tile]] = {}
+    for tile in tiles:
+        found.setdefault(frozenset(tile), []).append(tile)
+    return list(found.values())
+
+
+def loads(shapes: Shapes, tiles: tuple[Tile, ...], chip: Chip) -> Numbers:
+    """`load` by several tiles, of those that are alike the one with the least. Shape (alike, 1, shapes). [1]"""
+    m, n, _, batch = shapes
+    rows = {side: batch * np.ceil(m / side) for side in {tile.m for tile in tiles}}
+    columns = {side: np.ceil(n / side) for side in {tile.n for tile in tiles}}
+    groups = alike(tiles)
+    found = np.empty((len(groups), 1, len(m)))
+    for (first, *others), least in zip(groups, found[:, 0], strict=True):
+        np.multiply(rows[first.m], columns[first.n], out=least)
+        for tile in others:
+            np.minimum(least, rows[tile.m] * columns[tile.n], out=least)
+    found /= chip.sms
+    return found
 
 
 def waves(load: Numbers, chip: Chip) -> Numbers:
@@ -128,9 +155,9 @@ def cost(tile: Tile, element_bytes: float, chip: Chip, constants: Products) -> T
     return TileCost(tile.m * tile.n, busy, latency_per_k(element_bytes, chip, constants), store)
 
 
-def costs(tiles: Sequence[Tile], element_bytes: float, chip: Chip, constants: Products) -> TileCost:
-    """Of several tiles. Shape (tiles, 1, 1)"""
-    each = [cost(tile, element_bytes, chip, constants) for tile in tiles]
+def costs(tiles: tuple[Tile, ...], element_bytes: float, chip: Chip, constants: Products) -> TileCost:
+    """Of several tiles, once of those that are alike. Shape (alike, 1, 1)"""
+    each = [cost(one[0], element_bytes, chip, constants) for one in alike(tiles)]
     results, busy, _, store = np.array(each).T[:, :, None, None]
     return TileCost(results, busy, each[0].least, store)
 
@@ -153,6 +180,20 @@ def kernel_clocks(k: Numbers, waves: Numbers, tile: TileCost, split: Split, chip
     together = np.hypot if chip.asynchronous else np.add
     together(found, store, out=found)
     return found
+
+
+def least_clocks(k: Numbers, waves: Numbers, tiles: TileCost, split: Split, chip: Chip) -> Numbers:
+    """`kernel_clocks` of the tile that takes least. Shape without that of tiles. [clock]
+
+    A hypotenuse costs more than all else, and grows with the sum of its squares: only the least, and what rounding
+    cannot tell from it, are worth one.
+    """
+    if not chip.asynchronous:
+        return kernel_clocks(k, waves, tiles, split, chip).min(axis=0)
+    main, store = main_clocks(k, waves, tiles, split), waves * tiles.store
+    squares = main * main + store * store
+    least = squares <= squares.min(axis=0) * (1 + ROUNDED)
+    return np.hypot(main, store, out=np.full_like(main, np.inf), where=least).min(axis=0)
 
 
 class Menu(NamedTuple):

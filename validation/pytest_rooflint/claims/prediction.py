@@ -8,6 +8,7 @@ because it is a file of the goldens:
     prediction: network mlperf-resnet50              a table of whole networks; `order` and `bound` are about all rows
     prediction: generation trtllm-fp8                the same of language models that write tokens
     prediction: training foundry-mpt order           the same of training, by the roofline
+    prediction: power mlperf-resnet50                no accelerators draw more than the system that they are part of
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,10 +22,10 @@ from pytest_rooflint.claims.held_out import ROWS, SCORES, Subject, rows_of, scor
 from pytest_rooflint.golden.kinds import Claim, ClaimError, Context, Kind, Obtained, UnavailableError
 from pytest_rooflint.golden.workloads import build
 from rooflint.base.errors import shown
-from rooflint.base.units import DIMENSIONLESS, SECONDS, format_quantity
+from rooflint.base.units import DIMENSIONLESS, SECONDS, WATTS, format_quantity
 from rooflint.kernels.shapes import Numbers
 from rooflint.prediction.predict import ROOFLINE, SILICON
-from rooflint_calibration import generations, networks, published, trainings
+from rooflint_calibration import generations, networks, powers, published, trainings
 from rooflint_calibration.evaluation import score
 from rooflint_calibration.package import PUBLISHED, NotInstalledError
 from rooflint_calibration.published import Given, Published
@@ -46,7 +47,14 @@ def subjects() -> Mapping[str, Subject]:
     written = Subject(known, _network_and_part, obtain_generation, sampled=False)
     known = f"a table of {trainings.FOLDER}, and perhaps {' or '.join(WHOLE)}"
     trained = Subject(known, _network_and_part, obtain_training, sampled=False)
-    found = {"published": tables, networks.TOPIC: whole, generations.TOPIC: written, trainings.TOPIC: trained}
+    drawing = Subject(f"a table of {powers.FOLDER}", _table_alone, obtain_power, sampled=False)
+    found = {
+        "published": tables,
+        networks.TOPIC: whole,
+        generations.TOPIC: written,
+        trainings.TOPIC: trained,
+        powers.TOPIC: drawing,
+    }
     return {name: held_out.subject(name) for name in TOPICS} | found
 
 
@@ -268,6 +276,44 @@ def _ordered(claim: Claim, table: Table, predicted_s: Numbers) -> Obtained:
         precision=table.spec.precision,
         others=tuple(row.device for row in table.spec.rows),
     )
+
+
+def _table_alone(words: Sequence[str]) -> Sequence[str] | None:
+    return () if len(words) == 1 else None
+
+
+def obtain_power(claim: Claim, context: Context) -> Obtained:
+    """No accelerators are predicted to draw more than their system did, unless its row says why.
+
+    A reason does not excuse the low end of a prediction, nor a row that needs none. Raises RooflintError or InputError.
+    """
+    table = powers.find(claim.subject.split()[1], context.golden_roots)
+    found = powers.drawn(table, build(table.spec.workload, context.registry.roots), context.registry)
+    share, explained = found.typical_w / table.system_w, np.array(table.explained)
+    wrong = np.flatnonzero(((share > 1) != explained) | (found.low_w > table.system_w)).tolist()
+    above = int((share > 1).sum())
+    return Obtained(
+        value=float(len(wrong)),
+        dimension=DIMENSIONLESS,
+        formula=f"{len(share)} rows of {shown(table.file)}; accelerators, predicted, over the whole system, published: "
+        f"median {np.median(share):.2f}, {share.min():.2f} to {share.max():.2f}",
+        display=f"predicted above their system: {above}; with a reason: {explained.sum()}",
+        holds=not wrong,
+        expected="accelerators draw no more than their system, or a reason why they are predicted to",
+        precision=table.spec.precision,
+        others=tuple(row.device for row in table.spec.rows),
+        details="\n".join(_of_power(table, row, found) for row in wrong),
+    )
+
+
+def _of_power(table: powers.PowerTable, row: int, found: powers.Drawn) -> str:
+    spec, place = table.spec.rows[row], f"            {shown(table.file)}:{table.lines[row]}  {table.label(row)}: "
+    low, typical, system = (
+        format_quantity(float(one), WATTS) for one in (found.low_w[row], found.typical_w[row], spec.system_w)
+    )
+    if spec.above and found.typical_w[row] <= spec.system_w:
+        return f"{place}{spec.accelerators} accelerators draw {typical} of {system}; remove 'above'"
+    return f"{place}{spec.accelerators} accelerators draw {typical}, at least {low}; the whole system {system}"
 
 
 def _of_network(table: Table, row: int, seconds: Numbers) -> str:

@@ -43,6 +43,7 @@ from rooflint.workloads.networks import SPECS
 from rooflint_calibration.device_answer import DeviceCalibrationRecord
 from rooflint_calibration.generations import GenerationTableSpec
 from rooflint_calibration.networks import NetworkTableSpec
+from rooflint_calibration.powers import PowerTableSpec
 from rooflint_calibration.published import PublishedSpec
 from rooflint_calibration.regressions import RegressionsRecord
 from rooflint_calibration.trainings import TrainingTableSpec
@@ -94,6 +95,7 @@ _HARNESS: Mapping[str, type[BaseModel]] = {
     "evidence": Evidence,
     "generations": GenerationTableSpec,
     "networks": NetworkTableSpec,
+    "powers": PowerTableSpec,
     "published": PublishedSpec,
     "trainings": TrainingTableSpec,
     "measure_compare": ComparisonRecord,

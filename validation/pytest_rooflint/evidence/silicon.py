@@ -14,7 +14,7 @@ from rooflint.base.errors import RooflintError, shown
 from rooflint.base.text import counted, grouped
 from rooflint.base.units import SECONDS, format_quantity
 from rooflint.hardware.device import Hardware
-from rooflint_calibration import evaluation, generations, networks, package, published, trainings
+from rooflint_calibration import evaluation, generations, networks, package, powers, published, trainings
 from rooflint_calibration.causes import Likeness, Worst, worst
 from rooflint_calibration.evaluation import HeldOut
 from rooflint_calibration.topics import PRODUCT, STREAM, TOPICS
@@ -36,8 +36,8 @@ TITLES = {
 }
 """Labels of topics whose name is not clear by itself."""
 
-NETWORKS = (networks.TOPIC, generations.TOPIC, trainings.TOPIC)
-"""What claims about times of whole networks are about."""
+NETWORKS = (networks.TOPIC, generations.TOPIC, trainings.TOPIC, powers.TOPIC)
+"""What claims about whole networks are about."""
 
 NEAR = 0.2
 """An error below this is a good prediction. [1]"""

@@ -12,7 +12,7 @@ from rooflint.base.errors import InputError, Problem, RooflintError, shown
 from rooflint.base.files import read_text
 from rooflint.hardware.device import Hardware
 from rooflint.hardware.registry import Registry, UnknownDeviceError
-from rooflint_calibration import generations, networks, published, trainings
+from rooflint_calibration import generations, networks, powers, published, trainings
 from rooflint_measure.recording import Machine, Recording, read
 
 UNKNOWN = "unknown"
@@ -283,7 +283,7 @@ def _problems(device: str, file: Path, registry: Registry, claims: list[Claim]) 
 
 TABLE_KIND, TABLE_SUBJECT = "prediction", "published"
 """Claims that are about tables: `prediction: published <slug>`, and those of OF_ROWS: `prediction: network <slug>`."""
-OF_ROWS = {Path(one.FOLDER).name: one for one in (networks, generations, trainings)}
+OF_ROWS = {Path(one.FOLDER).name: one for one in (networks, generations, trainings, powers)}
 """By the folder of tables whose rows are of several devices."""
 
 
