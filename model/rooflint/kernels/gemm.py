@@ -45,7 +45,7 @@ LANE_BYTES = 4.0
 PARTIAL_BYTES = 8
 """A partial sum of 4 B, written and read again. [B]"""
 
-BLOCK = 8192
+BLOCK = 16384
 """Numbers that are worked on together, so that what is in between stays in a core's cache: many shapes with one tile
 and one split of k, few shapes with many."""
 
@@ -160,12 +160,14 @@ def work_s(
 def _block_s(shapes: Shapes, memory: Numbers, chip: Chip, constants: Products, menu: Menu, tiles: TileCost) -> Numbers:
     """Without the launch. [s]"""
     each = loads(shapes, menu.tiles, chip)
-    whole, *parts = menu.splits
-    best: Numbers = _split_s(shapes, tiles, each, np.array([whole]), memory, chip, constants)[0]
-    floors = _Floors.of(shapes, tiles, memory, chip, constants) if parts else None
-    parts.reverse()  # where many parts help, they help so much that few need not be tried
-    for some in chunks(len(parts), len(shapes)):
-        cut = np.array(parts[some])
+    whole, parts = np.array(menu.splits[:1]), np.array(menu.splits[1:])
+    best: Numbers = _split_s(shapes, tiles, each, whole, memory, chip, constants)[0]
+    if not parts.size:
+        return best
+    floors = _Floors.of(shapes, tiles, memory, chip, constants)
+    # where more parts take less, the most take so much less that of many shapes few need any other
+    most = -1 if parts.size * len(shapes) > BLOCK else 0
+    for cut in filter(len, (parts[most:], parts[:most])):
         worth = np.flatnonzero(best > floors.seconds(cut))
         if worth.size:
             few = shapes.part(worth)

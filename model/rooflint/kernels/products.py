@@ -102,7 +102,8 @@ class Gemm(Kernel):
         here, sizes = self.products(chip, constants), self.product(work)
         memory = self._memory(work, chip, here)
         together = np.empty(len(sizes))
-        for rows, menu in self.menus(sizes, chip):
+        for chosen, menu in self.menus(sizes, chip):
+            rows = slice(None) if chosen.all() else chosen  # which copies nothing
             together[rows] = gemm.work_s(sizes.part(rows), memory.seconds[rows], chip, here, work.element_bytes, menu)
         launch = np.full((1, len(sizes)), gemm.launch_s(chip, here))
         found = Times(gemm.alone_s(together, memory.seconds, here), memory.seconds, together, launch)
