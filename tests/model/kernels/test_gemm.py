@@ -1,5 +1,6 @@
 """The latency of matrix products: against its slow twin, and the laws that it keeps on every GPU."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -9,13 +10,15 @@ from hypothesis import strategies as st
 
 from rooflint.base.errors import RooflintError
 from rooflint.hardware.registry import Registry
+from rooflint.kernels import gemm
 from rooflint.kernels.constants import constants_file
 from rooflint.kernels.dispatch import KernelTimes, kernel_for
 from rooflint.kernels.gemm import launch_s
 from rooflint.kernels.products import Gemm
-from rooflint.kernels.shapes import miss_share, shapes
+from rooflint.kernels.shapes import miss_share, shapes, touched_bytes
+from rooflint.kernels.tile import cost, kernel_clocks, load, menu, waves
 
-from .conftest import CHIPS, chips
+from .conftest import CHIPS, ON_CORES, chips
 from .conftest import products_s as latency_s
 from .slow_twin import slow_latency_s
 
@@ -68,6 +71,27 @@ def test_many_shapes_are_timed_as_each_by_itself():
     together = latency_s(shapes(m, 512, 768), chip, CONSTANTS, element_bytes=2)
     apart = [seconds(int(size), 512, 768, chip) for size in m[::997]]
     assert together[::997] == pytest.approx(apart, rel=1e-12)
+
+
+@pytest.mark.parametrize("chip", [CHIPS["nvidia/h100-sxm5-80gb"], CHIPS["nvidia/l4"], ON_CORES["nvidia/t4"]])
+def test_no_tile_and_no_split_that_was_left_out_takes_less(chip):
+    draw = np.random.default_rng(1)
+    m, n, k = np.round(2 ** draw.uniform(0, 16, (3, 9_000)))
+    some, every = shapes(m, n, k, np.round(2 ** draw.uniform(0, 4, len(m)))), menu(chip)
+    here = gemm.constants_on(chip, CONSTANTS, ALL.cores)
+    moving = gemm.memory(touched_bytes(some, 2.0), touched_bytes(some, 2.0), chip, here).seconds
+    found = gemm.work_s(some, moving, chip, here, 2.0, every)
+    least = np.full(len(m), np.inf)
+    for tile, split in itertools.product(every.tiles, every.splits):
+        each, one = load(some, tile, chip), cost(tile, 2.0, chip, here)
+        kernel_s = kernel_clocks(some.k, waves(each * split, chip), one, split, chip) * chip.clock_s
+        power_s = gemm.power_s(some, chip, here)
+        if chip.cores:
+            power_s = gemm.issued_power_s(some.k, each, one, kernel_s, chip, here)
+        taken = gemm.overlapped_s(np.maximum(kernel_s, power_s), moving, here)
+        reduction = gemm.reduction_s(some, split, chip, here) if split > 1 else 0.0
+        np.minimum(least, taken + reduction, out=least)
+    assert found == pytest.approx(least, rel=1e-14)
 
 
 @given(SHAPE, st.integers(0, 2), st.integers(1, 4096), ANY_CHIP, COPIES)
