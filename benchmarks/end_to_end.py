@@ -19,7 +19,17 @@ from rooflint.hardware.registry import Registry
 from rooflint.kernels.shapes import Numbers
 from rooflint_calibration import generations, powers, trainings
 from rooflint_calibration.evaluation import score
-from rooflint_calibration.networks import NetworkTable, baselines_s, bound_s, files, order, predicted_s, read
+from rooflint_calibration.networks import (
+    NetworkTable,
+    baselines_s,
+    bound_s,
+    files,
+    nearer,
+    nearer_line,
+    order,
+    predicted_s,
+    read,
+)
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -29,7 +39,8 @@ def show(table: NetworkTable, registry: Registry) -> None:
     work, measured = build(table.spec.workload), table.seconds
     kernels = predicted_s(table, work, registry, "silicon")
     uncached = predicted_s(table, work, registry, "silicon", cached=False)
-    found = {"kernel models": kernels, "without caches": uncached, **baselines_s(table, registry)}
+    baselines = baselines_s(table, registry)
+    found = {"kernel models": kernels, "without caches": uncached, **baselines}
     bound = bound_s(table, work, registry)
     print(f"\n{table.spec.title}, {table.spec.precision}: {len(table.spec.rows)} accelerators\n")
     scores(found, measured)
@@ -40,7 +51,7 @@ def show(table: NetworkTable, registry: Registry) -> None:
         beaten = int((attained > 1).sum())
         median, most = np.median(attained), attained.max()
         print(f"measured over bound{name}: median {median:.3f}, most {most:.3f}, {beaten} beat it")
-    print()
+    print(f"\nnearer by a baseline:\n\n{nearer_line(table, nearer(table, kernels, baselines.values()))}\n")
     rows(table, found, bound)
 
 

@@ -168,6 +168,18 @@ def of_others(seconds: Numbers, rate: Numbers) -> Numbers:
     return np.asarray(np.exp((each.sum() - each) / (len(each) - 1)) / rate)
 
 
+def nearer(table: NetworkTable, predicted_s: Numbers, baselines: Iterable[Numbers]) -> list[str]:
+    """Devices of the rows where a baseline is nearer than a prediction."""
+    off, *others = (np.abs(np.log(seconds / table.seconds)) for seconds in (predicted_s, *baselines))
+    beaten = np.min(others, axis=0) < off
+    return [row.device.rpartition("/")[2] for row, one in zip(table.spec.rows, beaten, strict=True) if one]
+
+
+def nearer_line(table: NetworkTable, names: Sequence[str]) -> str:
+    """The same for a reader, in Markdown."""
+    return f"| `{table.slug}` | {len(names)} of {len(table.seconds)} | {', '.join(names)} |"
+
+
 class Order(NamedTuple):
     """How well predictions put devices in order."""
 

@@ -205,7 +205,7 @@ class _Floors(NamedTuple):
 
     def seconds(self, splits: NDArray[np.int_]) -> Numbers:
         """Of any of these splits of k. [s]"""
-        found = self.whole_s * (1 / splits.max())
+        found: Numbers = self.whole_s * (1 / splits.max())
         np.maximum(found, self.work_s, out=found)
         found += self.part_s * splits.min()
         found += self.fixed_s
@@ -249,7 +249,7 @@ def _least_clocks(
         return least_clocks(k, there, tiles, cut, chip)
     clocks = kernel_clocks(k, there, tiles, cut, chip)
     limited = issued_power_s(k, loads, tiles, clocks * chip.clock_s, chip, constants)
-    return np.maximum(clocks, limited * chip.clock_hz).min(axis=0)
+    return np.asarray(np.maximum(clocks, limited * chip.clock_hz).min(axis=0))
 
 
 # ---- One product term by term: which tile, how many waves, and what it waits for

@@ -189,11 +189,11 @@ def least_clocks(k: Numbers, waves: Numbers, tiles: TileCost, split: Split, chip
     cannot tell from it, are worth one.
     """
     if not chip.asynchronous:
-        return kernel_clocks(k, waves, tiles, split, chip).min(axis=0)
+        return np.asarray(kernel_clocks(k, waves, tiles, split, chip).min(axis=0))
     main, store = main_clocks(k, waves, tiles, split), waves * tiles.store
     squares = main * main + store * store
     least = squares <= squares.min(axis=0) * (1 + ROUNDED)
-    return np.hypot(main, store, out=np.full_like(main, np.inf), where=least).min(axis=0)
+    return np.asarray(np.hypot(main, store, out=np.full_like(main, np.inf), where=least).min(axis=0))
 
 
 class Menu(NamedTuple):

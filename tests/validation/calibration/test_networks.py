@@ -1,6 +1,7 @@
 """Tables of whole networks: what is refused, baselines by hand, and what their claims say."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from rooflint.prediction.predict import SILICON
 from rooflint_calibration import networks
 
 REGISTRY = Registry()
+ROOT = Path(__file__).parents[3]
 
 TABLE = """\
 title: A layer on two GPUs
@@ -76,6 +78,22 @@ def test_the_constant_of_a_baseline_is_that_of_the_other_rows(table):
     bandwidths = np.array([REGISTRY.get(row.device).main_memory().bandwidth_bytes_per_s for row in one.spec.rows])
     moved = one.seconds * bandwidths
     assert found[0] == pytest.approx(np.sqrt(moved[1] * moved[2]) / bandwidths[0])
+
+
+@pytest.mark.parametrize("file", sorted(networks.files([ROOT / "golden"])), ids=lambda file: file.stem)
+def test_the_page_names_every_row_where_a_baseline_is_nearer(file):
+    one = networks.read(file)
+    expected = networks.predicted_s(one, build(one.spec.workload), REGISTRY, SILICON)
+    names = networks.nearer(one, expected, networks.baselines_s(one, REGISTRY).values())
+    page = (ROOT / "docs/method-silicon-ops.md").read_text(encoding="utf-8").splitlines()
+    assert networks.nearer_line(one, names) in page
+
+
+def test_a_baseline_is_nearer_by_the_ratio_of_times(table):
+    one = networks.read(table())
+    twice, half = 2 * one.seconds, one.seconds * [0.49, 0.6, 0.4]
+    # of 2 and 0.6 the second is nearer to 1; 2 is nearer than 0.49 and 0.4
+    assert networks.nearer(one, twice, [half]) == ["l4"]
 
 
 def test_predictions_are_of_one_sample_and_above_the_bound(table):
