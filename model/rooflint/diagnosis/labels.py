@@ -12,10 +12,6 @@ WIDE = frozenset({"fp64", "fp32", "int32", "int16"})
 ALSO = {"fp16": ("fp16", "fp16_acc16"), "fp8": ("fp8", "fp8_acc16")}
 
 
-#: Precisions of half the rate, whose figure is repeated where nobody doubled it.
-WIDER = {"int8": ("fp16", "bf16", "fp16_acc16"), "int4": ("int8",)}
-
-
 @dataclass(frozen=True, slots=True)
 class Asked:
     """The label of a number: what it claims to be."""
@@ -96,8 +92,6 @@ def _same_precision(asked: Asked, figure: Figure) -> tuple[str, float]:
 def _other_precision(asked: Asked, figure: Figure) -> tuple[str, float]:
     if (asked.precision, figure.precision) == ("bf16", "fp16_acc16") and figure.sparse > bool(asked.sparse):
         return "sparse for dense + half-rate accumulation", 1.3  # what is advertised for a GeForce, without a precision
-    if figure.precision in WIDER.get(str(asked.precision), ()) and figure.sparse == bool(asked.sparse):
-        return "another precision", 1.25 if figure.is_matrix else 1.35  # its rate was not doubled
     far = 0.0 if figure.is_matrix else 0.1
     return "another precision", (1.9 if figure.sparse and not asked.sparse else 1.5) + far
 

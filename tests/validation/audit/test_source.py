@@ -486,6 +486,7 @@ def test_other_devices_are_no_other_precisions(tmp_path):
             [("H100", "PEAK_TFLOPS", "989"), ("H100", "BW_GBS", "3350")],
         ),
         ("# SPDX\n# Peaks of an H100\n\nPEAK_TFLOPS = 989", [("H100", "PEAK_TFLOPS", "989")]),
+        ("'''Of an H100.'''\ndef llama3_float8_tp():\n    return 8", []),  # which only mentions a precision
         ("'''Compares an H100 with an A100.'''\nPEAK_TFLOPS = 989", []),
         ("'''Of an H100.'''\nPEAK_TFLOPS = 989\nBW_GBS = 2039  # A100", [("A100", "BW_GBS", "2039")]),
         ("H100Tflops = 989", [("H100", "Tflops", "989")]),

@@ -112,7 +112,7 @@ _RUNNING = frozenset(
 """Words of a power that is not the one that a device is rated at."""
 _LEFT = frozenset(
     {"usable", "free", "available", "reserved", "used", "required", "requirement", "needed", "recommended"}
-    | {"min", "minimum"}
+    | {"min", "minimum", "context", "ctx", "kv"}
 )
 """Words of a part of the memory, or of what a program wants of it."""
 _WHOLE = frozenset({"gpu", "device", "chip", "accelerator", "card", "board"})

@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass, replace
 
-from pytest_rooflint.audit.columns import guessed, is_about_links, is_mere_precision
+from pytest_rooflint.audit.columns import SAID, guessed, is_about_links, is_mere_precision
+from pytest_rooflint.audit.mentions import LONGEST_NAME
+from pytest_rooflint.audit.spelling import words_of
 from rooflint.diagnosis.figures import QUANTITIES
 
 
@@ -54,3 +56,10 @@ class Place:
             )
         telling = [label for label in self.above if guessed(label)]
         return ".".join(dict.fromkeys([*links, *telling[-1:], *self.below])) or ".".join(self.above[-1:]) or "value"
+
+
+def says_figure(column: str, text: str) -> bool:
+    """Whether a column says by its words what its numbers are, and one is not the start of a sum or a switch."""
+    known, words = guessed(column), words_of(column)
+    is_said = known is not None and known.role in QUANTITIES and (known.unit or {*SAID, "bw"} & set(words))
+    return bool(is_said) and len(words) <= LONGEST_NAME and text not in ("0", "0.0", "1", "1.0")

@@ -23,7 +23,7 @@ from pytest_rooflint.audit.columns import (
     is_mere_precision,
 )
 from pytest_rooflint.audit.mentions import is_of_another, mentioned, within, words_in
-from pytest_rooflint.audit.places import Place
+from pytest_rooflint.audit.places import Place, says_figure
 from pytest_rooflint.audit.rows import NAME, UNNAMED, Cell, IsDevice, Row
 from pytest_rooflint.audit.syntax import (
     OTHERS,
@@ -327,7 +327,7 @@ class _Reader:
         remark = self.comments.get(line, "")
         if not place.device and (guessed(place.column) or _NUMBER.match(text) is None):
             place = self._mentioned(remark or ("" if place.is_conditional else place.remark), line, place)
-        if not place.device and self.whole and not place.is_conditional and _is_figure(place.column, text):
+        if not place.device and self.whole and not place.is_conditional and says_figure(place.column, text):
             place = replace(place, device=self.whole, line=1)
         if not place.device:
             return
@@ -455,12 +455,6 @@ class _Reader:
         """The comments on the lines above one."""
         first = next(above for above in count(line - 1, -1) if -above not in self.comments) + 1
         return " ".join(self.comments[-above] for above in range(first, line))
-
-
-def _is_figure(column: str, text: str) -> bool:
-    """Whether a column says what its numbers are, and one of them is not the start of a sum or a switch."""
-    known = guessed(column)
-    return known is not None and known.role in QUANTITIES and text not in ("0", "0.0", "1", "1.0")
 
 
 def read_python(text: str, file: Path, is_device: IsDevice) -> Iterator[Row]:

@@ -17,8 +17,6 @@ USUAL = ("bf16", "fp16")
 """What the field means by the peak of an accelerator where it says no more: 16 bits, dense."""
 FLOATING = ("fp32", "fp8", "fp64", "tf32", "fp4")
 INTEGERS = ("int8", "int4")
-DOUBLED = frozenset({"fp8", "int8"})
-"""Precisions of twice the rate of the usual ones, which nobody means without saying so."""
 ADVERTISED = ("fp4", "int4", "fp8", "int8")
 """What vendors may mean by `AI TOPS`: the fastest precision of a device, often with sparsity."""
 CORES = "cuda_core"
@@ -77,18 +75,7 @@ def presumed(
     best = max(choices, key=scores.__getitem__)
     if 2 * scores[best] <= len(known):
         return () if unit.endswith("OP/s") and "FLOP" not in unit else usual  # TOPS are of any precision and sparsity
-    if len(known) == 1 and best[0] in DOUBLED and _are_sparse(known, usual, identifier):
-        return usual  # twice as much of a device with sparsity is the figure that its vendor advertises
     return best if len(known) > 1 or best == choices[0] else ()
-
-
-def _are_sparse(figures: Iterable[tuple[Printed, Sequence[str]]], names: Sequence[str], identifier: Identifier) -> bool:
-    """Whether each figure is the sparse one of some precision."""
-    asked = [Asked("peak", name, sparse=True) for name in names]
-    return all(
-        any(identifier.agreeing(number, one, device) for one in asked for device in devices)
-        for number, devices in figures
-    )
 
 
 def of_two(asked: Asked, either: str, number: Printed, devices: Sequence[str], identifier: Identifier) -> Asked:
