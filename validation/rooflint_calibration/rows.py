@@ -293,6 +293,32 @@ def quantise(data: Path, device: str, chip: Chip) -> Rows:  # noqa: ARG001  # al
     return read(data, device, QUANTISE)
 
 
+NO_DIFFERENCE = "no longer than with a known scale, so that their difference says nothing"
+
+
+def quantise_with(data: Path, device: str, chip: Chip, *, framework: str) -> Rows:  # noqa: ARG001
+    """The same with a scale that is found: of each row by vLLM, of the whole tensor by TensorRT-LLM.
+
+    Tables have the time with a known scale, and what finding one adds to it. Raises RooflintError.
+    """
+    told, added = (
+        read(
+            data,
+            device,
+            Table(
+                f"quantize/{framework}/*/{name}_perf.parquet",
+                ("m", "k"),
+                ("m", "k"),
+                {},
+                lambda row, _: {NO_DIFFERENCE: row["latency"] == 0},
+            ),
+        )
+        for name in ("scale_matrix", "computescale")
+    )
+    known = dict(zip(map(tuple, told.sizes), told.seconds, strict=True))
+    return replace(added, seconds=added.seconds + np.array([known[tuple(row)] for row in added.sizes]))
+
+
 # ---- Attention
 
 WRONG_TABLES: Mapping[tuple[str, str, str], str] = {

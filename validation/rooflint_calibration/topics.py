@@ -23,6 +23,7 @@ from rooflint.kernels.kernel import Kernel, Terms, Work
 from rooflint.kernels.products import Scale
 from rooflint.kernels.routing import Kernels, Tokens
 from rooflint.kernels.shapes import Numbers, Shapes, shapes
+from rooflint.kernels.stream import Given
 from rooflint.workloads.parallelism import Way
 from rooflint_calibration import layers, package, rows
 from rooflint_calibration.package import FAMILIES, devices
@@ -236,6 +237,20 @@ def _experts(title: str, skew: float) -> Topic:
     )
 
 
+def _scaled(title: str, given: Given, framework: str) -> Topic:
+    return Topic(
+        title,
+        "quantise",
+        ("m", "k"),
+        STREAM,
+        partial(rows.quantise_with, framework=framework),
+        "scales",
+        fits=True,
+        options={"given": given},
+        absent=NO_FP8,
+    )
+
+
 def _collective(title: str, kind: Kind, library: Library) -> Topic:
     return Topic(
         title,
@@ -289,7 +304,6 @@ TOPICS: Mapping[str, Topic] = MappingProxyType(
                 PRODUCT,
                 partial(rows.fp8_products, scale=scale),
                 "quantised",
-                fits=scale == "tensor",
                 precision="fp8",
                 copies=rows.SETS,
                 options={"scale": scale},
@@ -307,6 +321,8 @@ TOPICS: Mapping[str, Topic] = MappingProxyType(
             fits=True,
             absent=NO_FP8,
         ),
+        "quantise_row": _scaled("quantise, a scale of each row", "row", "vllm"),
+        "quantise_tensor": _scaled("quantise, a scale of the tensor", "tensor", "trtllm"),
         "prefill": Topic(
             "prefill", "attention", ATTENTION, PREFILL, rows.prefill, "prefill", fits=True, options=PREFILLED
         ),

@@ -83,10 +83,12 @@ WAITS = {
     "steps": "the latency of steps along k: more splits of k, or more concurrent tiles, would hide it",
     "store": "writing the result: each SM writes its tiles at a limited rate",
     "reduction": "adding up the parts of k",
-    "quantise": "the kernel that quantises the activations to fp8: fuse it into their producer",
+    "quantise": "quantising the activations to fp8: fuse it into their producer",
     "launch": "the launch overhead: fuse the kernel with others, or use a larger batch",
 }
 """What limits a latency, by its largest term."""
+
+QUANTISED = "scales of the activations are found and used before it, launches included"
 
 
 def apart(question: DeviceKernel) -> list[Breakdown]:
@@ -151,7 +153,7 @@ def _ladder(question: DeviceKernel, one: Breakdown) -> Section:
             time_text(one.launch_s),
             "kernel to kernel in a graph (fitted; includes the start and end of a kernel)",
         ),
-        *([("+ quantise", time_text(one.quantise_s), _quantised(question))] if one.quantise_s else []),
+        *([("+ quantise", time_text(one.quantise_s), QUANTISED)] if one.quantise_s else []),
         ("= latency", time_text(one.latency_s), f"most of it: {one.bound}"),
     ]
     return Grid("Ladder", Table(("term", "time", "how"), tuple(rows)), strong=(len(rows) - 1,))
@@ -170,13 +172,6 @@ def _overlap(question: DeviceKernel, one: Breakdown) -> str:
     """How the time of compute and that of memory add up."""
     longer = "kernel" if one.kernel_s >= one.power_s else "power"
     return f"they overlap: ({longer}^p + memory^p)^(1/p), p = {question.constants.products.overlap:.3g}"
-
-
-def _quantised(question: DeviceKernel) -> str:
-    """What the kernel before moves: bf16 in, FP8 out."""
-    activations = question.work.sizes.batch * question.work.sizes.m * question.work.sizes.k
-    moved = format_quantity(3 * activations.item(), BYTES)
-    return f"a kernel before it quantises the activations to fp8: {moved} and its launch"
 
 
 def _waves(question: DeviceKernel, one: Breakdown) -> str:

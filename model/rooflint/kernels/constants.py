@@ -127,6 +127,7 @@ class SiliconOpsSpec(SourcedSpec):
 
     fit: SiliconFitSpec
     stream: GroupSpec
+    scales: GroupSpec
     prefill: GroupSpec
     decode: GroupSpec
     latent: GroupSpec
@@ -202,6 +203,22 @@ class Stream:
     """How suddenly L2 overflows. [1]"""
     ecc_left: float
     """What is left of the bandwidth where the memory holds its own error correction. [1]"""
+
+
+@dataclass(frozen=True)
+class Scales:
+    """Of quantise kernels that find their scales, where they differ from those that are told."""
+
+    row_launch_clocks: float
+    """From one kernel of a graph to the next, where each row has a scale. [clock]"""
+    row_clocks: float
+    """Of the whole GPU, to hand a row to an SM, as a block of threads. [clock]"""
+    row_element_clocks: float
+    """Of such a block, for each element of its row, which it reads twice. [clock]"""
+    row_sm_clocks: float
+    """Of an SM, for each element of all its rows. [clock]"""
+    tensor_launch_us: float
+    """Of the kernels that find one scale of a whole tensor and use it. [us]"""
 
 
 @dataclass(frozen=True)
@@ -316,6 +333,7 @@ class Constants:
 
     products: Products
     stream: Stream
+    scales: Scales
     prefill: Prefill
     decode: Decode
     latent: Decode
@@ -350,6 +368,7 @@ GROUPS: Mapping[str, Group] = MappingProxyType(
     {
         "products": Group(Products, PRODUCTS, "constants"),
         "stream": Group(Stream, OPS, "stream"),
+        "scales": Group(Scales, OPS, "scales"),
         "prefill": Group(Prefill, OPS, "prefill"),
         "decode": Group(Decode, OPS, "decode"),
         "latent": Group(Decode, OPS, "latent"),

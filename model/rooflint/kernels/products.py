@@ -1,15 +1,15 @@
 """Products: the kernel models of a matrix product: on matrix units, on CUDA cores, and in FP8.
 
 A product in FP8 is what a framework runs for a linear layer: weights were made FP8 once and for all, activations are
-made FP8 by a kernel of their own just before, with a scale that is known, and the result is bf16. The product takes the
+made FP8 by kernels of their own just before, which find the scale, and the result is bf16. The product takes the
 constants of bf16 products, as the chip in FP8 has its own MAC/clock, apart from the energy of an op and the kernels
 that libraries have in FP8. docs/method-silicon-ops.md says how well that does.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,9 +21,12 @@ from rooflint.kernels.constants import Constants, Products
 from rooflint.kernels.gemm import Breakdown, breakdowns
 from rooflint.kernels.kernel import FITTED_IN, GA100, WITH_FP8, Kernel, Terms, Times, Work, beside
 from rooflint.kernels.shapes import Numbers, Shapes, shapes, touched_bytes, working_set_bytes
-from rooflint.kernels.stream import QUANTISE
-from rooflint.kernels.tile import PATH_BYTES, TILES, Menu, Tile, splits
+from rooflint.kernels.stream import QUANTISE, QUANTISE_ROWS, QUANTISE_TENSOR, Quantise
+from rooflint.kernels.tile import PATH_BYTES, TILES, Menu, Tile
 from rooflint.kernels.tile import menu as every_kernel
+
+Menus = Sequence[tuple[NDArray[np.bool_], Menu]]
+"""Which ops have which kernels to choose from."""
 
 LOOP = {"arithmetic": "main loop", "feed": "feed", "steps": "step"}
 """What the main loop is counted as, by what binds it."""
@@ -73,7 +76,7 @@ class Gemm(Kernel):
             return constants_in_int8(constants)
         return gemm.constants_on(chip, constants.products, constants.cores)
 
-    def menus(self, sizes: Shapes, chip: Chip) -> Sequence[tuple[NDArray[np.bool_], Menu]]:
+    def menus(self, sizes: Shapes, chip: Chip) -> Menus:
         """Which ops have which kernels to choose from."""
         return [(np.ones(len(sizes), bool), every_kernel(chip))]
 
@@ -180,7 +183,7 @@ class CoresGemm(Gemm):
         """Of published tables."""
         return "fp32"
 
-    def menus(self, sizes: Shapes, chip: Chip) -> Sequence[tuple[NDArray[np.bool_], Menu]]:
+    def menus(self, sizes: Shapes, chip: Chip) -> Menus:
         """Of a batch few tiles, of one product every tile."""
         several = sizes.batch > 1
         return [(~several, every_kernel(chip)), (several, batch_menu(chip))]
@@ -201,11 +204,54 @@ WIDE_BYTES = 2.0
 Scale = Literal["tensor", "block"]
 """What shares one: a whole tensor, or 128 elements along k."""
 
-FEW_ROWS = 64
-"""Up to so many rows kernels with one scale a tensor come in every size."""
+FEW_ROWS, FEW_SCALED_ROWS = 64, 256
+"""Up to so many rows kernels come in every size, with one scale of a tensor and with one of each row."""
 
-LARGE = 128 * 128
-"""Results of the least tile of theirs for more rows: libraries have fewer kernels in FP8 than in bf16."""
+LARGE = tuple(tile for tile in TILES if tile.m * tile.n >= 128 * 128)
+"""Tiles for more rows: libraries have fewer kernels in FP8 than in bf16."""
+
+OF_WARPS = (Tile(32, 128),)
+"""Of kernels with scales of blocks, where warps issue matrix instructions."""
+
+
+def tensor_menus(sizes: Shapes, chip: Chip) -> Menus:
+    """Of cuBLAS, which TensorRT-LLM calls."""
+    few, every = sizes.m <= FEW_ROWS, every_kernel(chip)
+    return [(few, every), (~few, Menu(LARGE, every.splits))]
+
+
+def row_menus(sizes: Shapes, chip: Chip) -> Menus:  # noqa: ARG001  # all menus are asked alike
+    """Of CUTLASS as vLLM builds it, csrc/quantization/w8a8/cutlass: 128 × 128 or 256 × 128 where rows are not few."""
+    few = sizes.m <= FEW_SCALED_ROWS
+    return [(few, Menu(TILES, WHOLE)), (~few, Menu(LARGE, WHOLE))]
+
+
+def block_menus(sizes: Shapes, chip: Chip) -> Menus:
+    """Of DeepGEMM, which compiles the tile that suits a shape; k is whole, as a tile adds up what it has scaled.
+
+    It needs asynchronous units. Others have kernels of TensorRT-LLM, with one tile: kernels/cutlass_kernels/
+    fp8_blockscale_gemm/fp8_blockscale_gemm_kernel.cuh, gemm_dispatch_sm89 and gemm_dispatch_sm120.
+    """
+    return [(np.ones(len(sizes), bool), Menu(TILES if chip.asynchronous else OF_WARPS, WHOLE))]
+
+
+class Path(NamedTuple):
+    """A way in which a library computes a product in FP8."""
+
+    menus: Callable[[Shapes, Chip], Menus]
+    quantise: Quantise | None
+    """What makes the activations FP8; None where the kernels that produce them do."""
+
+
+PATHS: Mapping[Scale, tuple[Path, ...]] = MappingProxyType(
+    {
+        "tensor": (Path(row_menus, QUANTISE_ROWS), Path(tensor_menus, QUANTISE_TENSOR)),
+        "block": (Path(block_menus, QUANTISE),),
+    }
+)
+"""vLLM and SGLang find a scale of each row in one kernel, TensorRT-LLM one of the tensor in three."""
+
+BARE = Path(tensor_menus, None)
 
 
 def constants_in_fp8(constants: Constants, *, result_bytes: float = WIDE_BYTES) -> Products:
@@ -225,49 +271,12 @@ def constants_in_int8(constants: Constants) -> Products:
     return replace(found, energy_pj=found.energy_pj * constants.quantised.int8_energy_share)
 
 
-@dataclass(frozen=True)
-class Fp8Gemm(Gemm):
-    """A quantise kernel, then the product: operands in FP8, the result in bf16; the chip is the GPU in FP8."""
-
-    precision: str = "fp8"
-    scale: Scale = "tensor"
-    quantises: bool = True
-    """Whether a kernel of its own makes the activations FP8; otherwise the kernels that produce them do."""
-
-    measured_on = WITH_FP8
-    rests_on = "calibrated on FP8 products with the kernel that quantises their activations"
-
-    @property
-    def topic(self) -> str | None:
-        """`fp8_tensor` or `fp8_block`, by what shares a scale; a product alone was not measured."""
-        return f"fp8_{self.scale}" if self.quantises else None
-
-    @property
-    def caveats(self) -> tuple[str, ...]:
-        """That the quantise kernel is included, and that small products are slower in FP8."""
-        if not self.quantises:
-            return ("products in FP8 were measured with a kernel that quantises their activations, and not without",)
-        return (
-            "as in frameworks, a separate kernel quantises the activations to FP8 before the product, so that small "
-            "products are slower in fp8 than in bf16; fusing it into the producer saves most of that time",
-        )
+class _Narrow(Gemm):
+    """What all products in FP8 have in common: operands of one byte and a wider result."""
 
     def products(self, chip: Chip, constants: Constants) -> Products:
         """The constants of products, adjusted for FP8."""
         return constants_in_fp8(constants)
-
-    def menus(self, sizes: Shapes, chip: Chip) -> Sequence[tuple[NDArray[np.bool_], Menu]]:
-        """Kernels that libraries have for a number of rows.
-
-        By tensor: CUTLASS as vLLM builds it, csrc/quantization/w8a8/cutlass, 128 × 128 or 256 × 128 where rows are not
-        few. By block: DeepGEMM, which compiles the tile that suits a shape, and leaves k whole, as a tile adds up what
-        it has scaled.
-        """
-        if self.scale == "block":
-            return [(np.ones(len(sizes), bool), Menu(TILES, WHOLE))]
-        few = sizes.m <= FEW_ROWS
-        large = tuple(tile for tile in TILES if tile.m * tile.n >= LARGE)
-        return [(few, every_kernel(chip)), (~few, Menu(large, splits(chip)))]
 
     def bytes_moved(self, work: Work) -> Numbers:
         """Operands in FP8, the result in bf16, and what else a table's row moves, as wide as that is stored. [B]"""
@@ -281,17 +290,83 @@ class Fp8Gemm(Gemm):
         """With a result that is wider. [B]"""
         return super().working_set_bytes(work) + self._wider(work)
 
-    def before(self, work: Work, chip: Chip, constants: Constants) -> Times | None:
-        """The quantise kernel."""
-        if not self.quantises:
-            return None
-        activations = QUANTISE.work(work.sizes.batch * work.sizes.m, work.sizes.k, copies=work.copies)
-        return QUANTISE.time(activations, chip, constants)
-
     def _wider(self, work: Work) -> Numbers:
         m, n, _, batch = work.sizes
         wider: Numbers = (WIDE_BYTES - work.element_bytes) * batch * m * n
         return wider
+
+
+@dataclass(frozen=True)
+class _OnePath(_Narrow):
+    """A quantise kernel, if any, then a product of those that one library has."""
+
+    path: Path = BARE
+
+    def menus(self, sizes: Shapes, chip: Chip) -> Menus:
+        """Those of the path."""
+        return self.path.menus(sizes, chip)
+
+    def before(self, work: Work, chip: Chip, constants: Constants) -> Times | None:
+        """The quantise kernel."""
+        if self.path.quantise is None:
+            return None
+        activations = self.path.quantise.work(work.sizes.batch * work.sizes.m, work.sizes.k, copies=work.copies)
+        return self.path.quantise.time(activations, chip, constants)
+
+
+@dataclass(frozen=True)
+class Fp8Gemm(_Narrow):
+    """Quantise kernels, then the product: operands in FP8, the result in bf16; the chip is the GPU in FP8."""
+
+    precision: str = "fp8"
+    scale: Scale = "tensor"
+    quantises: bool = True
+    """Whether kernels of their own make the activations FP8; otherwise the kernels that produce them do."""
+
+    measured_on = WITH_FP8
+    rests_on = "calibrated on FP8 products with the kernels that quantise their activations"
+
+    @property
+    def topic(self) -> str | None:
+        """`fp8_tensor` or `fp8_block`, by what shares a scale; a product alone was not measured."""
+        return f"fp8_{self.scale}" if self.quantises else None
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """That quantising is included, and that small products are slower in FP8."""
+        if not self.quantises:
+            return ("products in FP8 were measured with a kernel that quantises their activations, and not without",)
+        return (
+            "as in frameworks, a separate kernel quantises the activations to FP8 before the product, so that small "
+            "products are slower in fp8 than in bf16; fusing it into the producer saves most of that time",
+        )
+
+    @property
+    def paths(self) -> tuple[_OnePath, ...]:
+        """All ways in which libraries compute it, of which the one that takes least is predicted."""
+        given = PATHS[self.scale] if self.quantises else (PATHS[self.scale][-1]._replace(quantise=None),)
+        return tuple(_OnePath(self.precision, path) for path in given)
+
+    def time(self, work: Work, chip: Chip, constants: Constants, gap_s: float | None = 0.0) -> Times:
+        """By the path that takes least."""
+        found = [path.time(work, chip, constants, gap_s) for path in self.paths]
+        return _chosen(found, found)
+
+    def apart(self, work: Work, chip: Chip, constants: Constants, gap_s: float | None = 0.0) -> list[Breakdown]:
+        """One product by every path, every tile and every split, the fastest first."""
+        found = [one for path in self.paths for one in path.apart(work, chip, constants, gap_s)]
+        return sorted(found, key=lambda one: one.latency_s)
+
+    def before(self, work: Work, chip: Chip, constants: Constants) -> Times | None:
+        """The quantise kernels of the path that takes least."""
+        first = [one for path in self.paths if (one := path.before(work, chip, constants))]
+        return _chosen(first, [path.time(work, chip, constants) for path in self.paths]) if first else None
+
+
+def _chosen(parts: Sequence[Times], whole: Sequence[Times]) -> Times:
+    """A part of each op by the path whose whole takes least; all paths have as many launches."""
+    best = np.argmin([one.seconds for one in whole], axis=0)
+    return Times(*(np.choose(best, column) for column in zip(*parts, strict=True)))
 
 
 def _one_after_the_other(first: Times, then: Times) -> Times:

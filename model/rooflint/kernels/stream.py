@@ -8,17 +8,17 @@ docs/method-silicon-ops.md has the measurements.
 """
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rooflint.base.precision import bytes_per_element
 from rooflint.kernels.chip import Chip
-from rooflint.kernels.constants import Constants, Decode, Prefill
+from rooflint.kernels.constants import Constants, Decode, Prefill, Scales
 from rooflint.kernels.constants import Stream as Ramp
 from rooflint.kernels.kernel import WITH_FP8, Kernel, Times, Work
-from rooflint.kernels.shapes import Numbers, columns_of, memory_s, miss_share
+from rooflint.kernels.shapes import Numbers, columns_of, memory_s, miss_share, overlapped
 
 
 class Elements(NamedTuple):
@@ -90,11 +90,16 @@ class Stream(Kernel):
         return Times(computed, moved, np.maximum(computed, moved), floor)
 
 
+Given = Literal["known", "row", "tensor"]
+"""Whether a scale is known before, or found of each row or of the whole tensor."""
+
+
 @dataclass(frozen=True)
 class Quantise(Stream):
-    """Makes an m × k tensor in bf16 FP8, with a scale that is known before."""
+    """Makes an m × k tensor in bf16 FP8."""
 
     bytes_out: float = 1.0
+    given: Given = "known"
 
     op = "quantise"
     columns = ("m", "k")
@@ -103,11 +108,34 @@ class Quantise(Stream):
 
     @property
     def topic(self) -> str | None:
-        """What the ramp is fitted to."""
-        return "quantise"
+        """What the ramp is fitted to where the scale is known; otherwise what the constants of scales are."""
+        return "quantise" if self.given == "known" else f"quantise_{self.given}"
+
+    def time(self, work: Work, chip: Chip, constants: Constants, gap_s: float | None = 0.0) -> Times:
+        """Its bytes; of a tensor once more what is read, and beside them the rows of blocks that find their scales."""
+        told, of = super().time(work, chip, constants, gap_s), constants.scales
+        if self.given == "tensor":
+            moved = told.memory_s * (2 * self.bytes_in + self.bytes_out) / (self.bytes_in + self.bytes_out)
+            launch = np.full_like(told.floors_s, of.tensor_launch_us * 1e-6)
+            return Times(told.compute_s, moved, np.maximum(told.compute_s, moved), launch)
+        if self.given == "row":
+            blocks = rows_clocks(work.sizes, chip, of) * chip.clock_s
+            together = overlapped(told.together_s, blocks, constants.products.overlap)
+            launch = np.full_like(told.floors_s, of.row_launch_clocks * chip.clock_s)
+            return Times(np.maximum(told.compute_s, blocks), told.memory_s, together, launch)
+        return told
+
+
+def rows_clocks(sizes: Elements, chip: Chip, constants: Scales) -> Numbers:
+    """Of blocks that find the scale of a row each: of one of them, or of all, whichever is longer. [clock]"""
+    rows, elements = sizes
+    of_all = rows * (constants.row_clocks + elements * (constants.row_sm_clocks / chip.sms))
+    return np.maximum(elements * constants.row_element_clocks, of_all)
 
 
 QUANTISE = Quantise()
+QUANTISE_ROWS = Quantise(given="row")
+QUANTISE_TENSOR = Quantise(given="tensor")
 
 
 @dataclass(frozen=True)

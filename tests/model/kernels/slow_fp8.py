@@ -2,9 +2,40 @@
 
 import math
 
+from .slow_attention import slow_bytes_s
 
-def slow_product_s(m, n, k, chip, constants, scale, copies):
-    """The product of `Fp8Gemm` alone, without its quantise kernel. [s]"""
+SIZES = ((256, 128), (128, 256), (128, 128), (128, 64), (64, 128), (64, 64), (32, 64), (64, 32), (16, 64), (64, 16))
+
+
+def slow_quantise_s(m, k, chip, constants, given):
+    """As `Quantise` on tensors that were touched just before. [s]"""
+    stream, scales, p = constants.stream, constants.scales, constants.products.overlap
+    moved = slow_bytes_s(3 * m * k, chip, stream, warm=True, writes=True)
+    if given == "tensor":
+        return scales.tensor_launch_us * 1e-6 + moved * 5 / 3
+    if given == "known":
+        return stream.launch_clocks / chip.clock_hz + moved
+    blocks = max(k * scales.row_element_clocks, m * scales.row_clocks + m * k * scales.row_sm_clocks / chip.sms)
+    return scales.row_launch_clocks / chip.clock_hz + (moved**p + (blocks / chip.clock_hz) ** p) ** (1 / p)
+
+
+def slow_fp8_s(m, n, k, chip, constants, scale, copies):
+    """As `Fp8Gemm`: quantise kernels, then the product, by the faster of the ways of libraries. [s]"""
+    every, split = SIZES, (1, 4, 16) if chip.asynchronous else (1, 2, 3, 4, 6, 8, 16, 32)
+    if scale == "block":
+        menu = every if chip.asynchronous else [(32, 128)]
+        return slow_quantise_s(m, k, chip, constants, "known") + slow_product_s(
+            m, n, k, chip, constants, copies, menu, (1,)
+        )
+    return min(
+        slow_quantise_s(m, k, chip, constants, given)
+        + slow_product_s(m, n, k, chip, constants, copies, every[:3] if m > few else every, splits)
+        for given, few, splits in (("row", 256, (1,)), ("tensor", 64, split))
+    )
+
+
+def slow_product_s(m, n, k, chip, constants, copies, sizes, splits):
+    """The product of `Fp8Gemm` alone, without its quantise kernels. [s]"""
     c, clock_s = constants.products, 1 / chip.clock_hz
     dram = c.dram_efficiency * chip.bandwidth_bytes_per_s
     slices, sms = c.l2_ratio * dram, c.l2_bytes * chip.sms * chip.clock_hz
@@ -16,11 +47,9 @@ def slow_product_s(m, n, k, chip, constants, scale, copies):
     in_bf16 = c.energy_pj * 1e-12 * (512 / (chip.macs_per_clock / 2)) ** c.energy_exponent
     in_bf16 *= (chip.node_m / 5e-9) ** c.process_exponent if chip.sustained else 1
     power = 2 * m * n * k * in_bf16 * constants.quantised.energy_share / chip.tdp_w
-    sizes = ((256, 128), (128, 256), (128, 128), (128, 64), (64, 128), (64, 64), (32, 64), (64, 32), (16, 64), (64, 16))
-    splits = (1, 4, 16) if chip.asynchronous else (1, 2, 3, 4, 6, 8, 16, 32)
     best = math.inf
-    for a, b in sizes[:3] if m > 64 and scale == "tensor" else sizes:
-        for split in splits if scale == "tensor" else (1,):
+    for a, b in sizes:
+        for split in splits:
             tiles_per_sm = math.ceil(m / a) * math.ceil(n / b) * split / chip.sms
             arithmetic = a * b / (chip.macs_per_clock * c.matrix_efficiency)
             store = a * b * 2 / (c.store_bytes * width)

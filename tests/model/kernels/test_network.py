@@ -140,8 +140,7 @@ def test_in_a_fused_network_producers_make_activations_fp8():
     apart, fused = (prediction(work=work, compute="fp8", launch="graph", fuse=fuse) for fuse in (False, True))
     assert fused.latency_s == pytest.approx(float(alone), rel=1e-12)
     assert fused.times.quantise_s == 0
-    assert apart.latency_s == pytest.approx(fused.latency_s + apart.times.quantise_s, rel=1e-12)
-    assert apart.times.quantise_s > 0
+    assert 0 < apart.times.quantise_s < apart.latency_s - fused.latency_s  # k is whole after a scale of each row
     (rows,) = fused.times.rows
     assert rows.kernel.topic is None  # measured with the quantise kernel alone
 

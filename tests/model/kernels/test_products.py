@@ -1,6 +1,7 @@
 """Products in FP8: against their slow twin, by hand, and the laws that they keep on every GPU that has FP8."""
 
 from dataclasses import replace
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -12,11 +13,11 @@ from rooflint.kernels import gemm
 from rooflint.kernels.constants import constants_file
 from rooflint.kernels.convolution import Convolution
 from rooflint.kernels.products import Fp8Gemm, Gemm, constants_in_fp8
-from rooflint.kernels.shapes import shapes
+from rooflint.kernels.shapes import overlapped, shapes
+from rooflint.kernels.stream import Given, Quantise
 
 from .conftest import chips
-from .slow_attention import slow_bytes_s
-from .slow_fp8 import slow_product_s
+from .slow_fp8 import slow_fp8_s, slow_quantise_s
 
 CONSTANTS = constants_file(Registry()).constants
 CHIPS = chips("fp8")
@@ -65,33 +66,59 @@ def test_operands_are_narrow_and_the_result_is_wide():
     assert best.memory_s == pytest.approx(moved / (products.dram_efficiency * H100.bandwidth_bytes_per_s))
 
 
-def menu(rows, scale="tensor"):
-    ((_, found),) = [one for one in Fp8Gemm(scale=scale).menus(shapes(rows, 1, 1), H100) if one[0].any()]
-    return found
+def menus(rows, scale="tensor", chip=H100, **options):
+    """Tiles and splits of each path for a number of rows."""
+    found = [path.menus(shapes(rows, 1, 1), chip) for path in Fp8Gemm(scale=scale, **options).paths]
+    return [menu for ones in found for of, menu in ones if of.any()]
 
 
-def test_more_than_64_rows_with_one_scale_are_computed_by_large_tiles():
-    large, every = menu(65), menu(64)
-    assert {str(tile) for tile in large.tiles} == {"256×128", "128×256", "128×128"}
-    assert len(every.tiles) == 10
-    assert large.splits == every.splits == (1, 4, 16)
+def test_libraries_have_large_tiles_alone_for_many_rows():
+    by_rows, by_tensor = zip(*(menus(rows) for rows in (64, 65, 256, 257)), strict=True)
+    assert [len(menu.tiles) for menu in by_rows] == [10, 10, 10, 3]
+    assert [len(menu.tiles) for menu in by_tensor] == [10, 3, 3, 3]
+    assert {str(tile) for tile in by_rows[-1].tiles} == {"256×128", "128×256", "128×128"}
+
+
+def test_only_products_with_one_scale_of_the_tensor_are_split_along_k():
+    by_rows, by_tensor = menus(4096)
+    assert (by_rows.splits, by_tensor.splits) == ((1,), (1, 4, 16))
+    (fused,) = menus(4096, quantises=False)  # as an engine of TensorRT computes it
+    assert fused == by_tensor
 
 
 def test_blocks_with_scales_of_their_own_are_added_up_by_one_tile():
-    assert menu(4096, "block").splits == (1,)
-    assert len(menu(4096, "block").tiles) == 10
+    (by_block,), (of_warps,) = menus(4096, "block"), menus(4096, "block", CHIPS["nvidia/l40s"])
+    assert by_block.splits == of_warps.splits == (1,)
+    assert len(by_block.tiles) == 10
+    assert [str(tile) for tile in of_warps.tiles] == ["32×128"]
 
 
 def test_a_product_waits_for_its_quantise_kernel():
-    # 512 · 2048 activations, 2 B read and 1 B written, at 0.84 of the bandwidth, and a launch
-    kernel, stream = Fp8Gemm(), CONSTANTS.stream
+    # 512 · 2048 activations, 2 B read and 1 B written, beside 512 blocks of 2048 elements, and a launch
+    kernel, stream, of = Fp8Gemm(), CONSTANTS.stream, CONSTANTS.scales
     work = kernel.work(512, 1024, 2048)
-    first = 3 * 512 * 2048 / (stream.dram_efficiency * H100.bandwidth_bytes_per_s) + stream.launch_clocks * H100.clock_s
+    moved = 3 * 512 * 2048 / (stream.dram_efficiency * H100.bandwidth_bytes_per_s)
+    blocks = 512 * (of.row_clocks + 2048 * of.row_sm_clocks / H100.sms) * H100.clock_s
+    assert blocks > 2048 * of.row_element_clocks * H100.clock_s
+    together = overlapped(moved, blocks, CONSTANTS.products.overlap)
+    first = together + of.row_launch_clocks * H100.clock_s
     best, *_ = kernel.apart(work, H100, CONSTANTS)
     assert best.quantise_s == pytest.approx(first)
     assert best.latency_s == pytest.approx(seconds((512, 1024, 2048), H100))
     assert best.latency_s == pytest.approx(best.overlapped_s + best.reduction_s + best.launch_s + first)
     assert kernel.terms(work, H100, CONSTANTS)["quantise"] == pytest.approx(first)
+    assert kernel.before(work, H100, CONSTANTS).seconds == pytest.approx(first)
+
+
+def test_the_faster_of_the_ways_of_libraries_is_predicted():
+    # few columns and a long k: three kernels before it are worth it where k can be split
+    kernel, chip = Fp8Gemm(), CHIPS["nvidia/l40s"]
+    work = kernel.work(np.array([512, 512]), np.array([64, 4096]), np.array([65536, 512]))
+    by_rows, by_tensor = (path.time(work, chip, CONSTANTS).seconds for path in kernel.paths)
+    assert list(by_tensor < by_rows) == [True, False]
+    assert kernel.predict(work, chip, CONSTANTS) == pytest.approx([by_tensor[0], by_rows[1]])
+    first = [path.before(work, chip, CONSTANTS).seconds for path in kernel.paths]
+    assert kernel.before(work, chip, CONSTANTS).seconds == pytest.approx([first[1][0], first[0][1]])
 
 
 def test_a_bias_is_read_beside_the_product_as_wide_as_it_is_stored():
@@ -112,11 +139,15 @@ def test_many_shapes_are_timed_as_each_by_itself():
 
 @given(SIZES, ANY_CHIP, SCALE, st.sampled_from([1.0, 6.0]))
 def test_a_product_equals_its_slow_twin(sizes, chip, scale, copies):
-    m, _, k = sizes
-    moved = slow_bytes_s(3 * m * k, chip, CONSTANTS.stream, warm=True, writes=True)
-    before = moved + CONSTANTS.stream.launch_clocks / chip.clock_hz
-    slow = before + slow_product_s(*sizes, chip, CONSTANTS, scale, copies)
+    slow = slow_fp8_s(*sizes, chip, CONSTANTS, scale, copies)
     assert seconds(sizes, chip, scale=scale, copies=copies) == pytest.approx(slow, rel=1e-9)
+
+
+@given(SIZE, SIZE, ANY_CHIP, st.sampled_from(get_args(Given)))
+def test_a_quantise_kernel_equals_its_slow_twin(rows, elements, chip, given_scale):
+    kernel = Quantise(given=given_scale)
+    (found,) = kernel.predict(kernel.work(rows, elements, copies=1.0), chip, CONSTANTS)
+    assert found == pytest.approx(slow_quantise_s(rows, elements, chip, CONSTANTS, given_scale), rel=1e-9)
 
 
 # ----------------------------------------------------------------------------------------------------------------- laws

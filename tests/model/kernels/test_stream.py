@@ -97,8 +97,17 @@ def test_a_quantise_kernel_reads_two_bytes_and_writes_one():
     assert binary.bytes_moved(binary.work(10, 100)) == 6000
 
 
+def test_a_scale_of_the_tensor_is_found_by_reading_it_once_more():
+    # 2 + 2 + 1 instead of 2 + 1 bytes an element, and three kernels to launch
+    chip = CHIPS["nvidia/h100-sxm5-80gb"]
+    known, found = (one.time(one.work(8192, 8192), chip, ALL) for one in (stream.QUANTISE, stream.QUANTISE_TENSOR))
+    assert found.memory_s == pytest.approx(known.memory_s * 5 / 3)
+    assert found.launch_s() == pytest.approx(ALL.scales.tensor_launch_us * 1e-6)
+
+
 def test_only_the_quantise_kernel_is_calibrated():
     assert (stream.QUANTISE.topic, stream.Stream().topic, stream.Other().topic) == ("quantise", None, None)
+    assert (stream.QUANTISE_ROWS.topic, stream.QUANTISE_TENSOR.topic) == ("quantise_row", "quantise_tensor")
     assert stream.QUANTISE.rests_on.startswith("calibrated")
     assert stream.Stream.rests_on.startswith("not calibrated")
 

@@ -18,6 +18,7 @@ from rooflint_calibration.package import FAMILIES, devices
 from rooflint_calibration.rows import (
     EARLIER,
     HOST_BOUND,
+    NO_DIFFERENCE,
     WRONG_TABLES,
     Rows,
     decode,
@@ -28,6 +29,7 @@ from rooflint_calibration.rows import (
     prefill,
     products,
     quantise,
+    quantise_with,
     sets_of_weights,
     together,
 )
@@ -76,7 +78,7 @@ def tables(monkeypatch, tmp_path):
     def say(files):
         for name, rows in files.items():
             file = tmp_path / name
-            file.parent.mkdir(parents=True)
+            file.parent.mkdir(parents=True, exist_ok=True)
             file.touch()
             parquet.rows[file] = rows
         return tmp_path
@@ -233,6 +235,21 @@ def test_only_the_named_quantise_kernel_counts(tables):
     found = quantise(tables({"l40s/quantize/vllm/1/scale_matrix_perf.parquet": rows}), L40S, CHIPS[L40S])
     assert found.sizes.tolist() == [[16, 1024]]
     assert list(found.dropped.values()) == [1, 1]
+
+
+def test_a_scale_that_is_found_adds_to_the_time_with_a_known_one(tables):
+    told, added = "l40s/quantize/vllm/1/scale_matrix_perf.parquet", "l40s/quantize/vllm/1/computescale_perf.parquet"
+    data = tables(
+        {
+            told: [{"m": m, "k": 1024, "latency": 0.002 * m} for m in (1, 2, 3)],
+            added: [{"m": m, "k": 1024, "latency": latency} for m, latency in ((1, 0.001), (2, 0.0), (3, 0.004))],
+            "l40s/quantize/trtllm/1/scale_matrix_perf.parquet": [{"m": 1, "k": 1024, "latency": 9.0}],
+        }
+    )
+    found = quantise_with(data, L40S, CHIPS[L40S], framework="vllm")
+    assert found.sizes.tolist() == [[1, 1024], [3, 1024]]
+    assert found.seconds == pytest.approx([3e-6, 10e-6])
+    assert found.dropped == {NO_DIFFERENCE: 1}
 
 
 def test_a_device_without_rows_is_an_error(tmp_path):

@@ -32,6 +32,8 @@ TITLES = {
     "gemm": "matrix products",
     "fp8_tensor": "products with one scale per tensor, quantise kernel included",
     "fp8_block": "products with one scale per block of 128, quantise kernel included",
+    "quantise_row": "quantise kernels that find a scale of each row",
+    "quantise_tensor": "quantise kernels that find a scale of the tensor",
     "decode_fp8": "decode with a cache in FP8",
 }
 """Labels of topics whose name is not clear by itself."""
