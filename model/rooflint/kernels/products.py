@@ -313,6 +313,12 @@ class _OnePath(_Narrow):
         activations = self.path.quantise.work(work.sizes.batch * work.sizes.m, work.sizes.k, copies=work.copies)
         return self.path.quantise.time(activations, chip, constants)
 
+    def bound_s(self, work: Work, chip: Chip, constants: Constants) -> Numbers:
+        """What it takes at least: its quantise kernel, its launch, and all MACs at the peak or all bytes. [s]"""
+        here, first = self.products(chip, constants), self.before(work, chip, constants)
+        least = np.maximum(self.macs(work) / chip.macs_per_s, self._memory(work, chip, here).seconds)
+        return np.asarray(gemm.launch_s(chip, here) + least + (first.seconds if first else 0.0))
+
 
 @dataclass(frozen=True)
 class Fp8Gemm(_Narrow):
@@ -349,8 +355,15 @@ class Fp8Gemm(_Narrow):
 
     def time(self, work: Work, chip: Chip, constants: Constants, gap_s: float | None = 0.0) -> Times:
         """By the path that takes least."""
-        found = [path.time(work, chip, constants, gap_s) for path in self.paths]
-        return _chosen(found, found)
+        first, *others = self.paths
+        best = first.time(work, chip, constants, gap_s)
+        for path in others:
+            worth = np.flatnonzero(path.bound_s(work, chip, constants) < best.seconds)
+            if worth.size:
+                few = [Times(*(column[..., worth] for column in best)), path.time(work.part(worth), chip, constants)]
+                for column, chosen in zip(best, _chosen(few, few), strict=True):
+                    column[..., worth] = chosen
+        return best
 
     def apart(self, work: Work, chip: Chip, constants: Constants, gap_s: float | None = 0.0) -> list[Breakdown]:
         """One product by every path, every tile and every split, the fastest first."""

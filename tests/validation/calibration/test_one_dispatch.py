@@ -51,12 +51,13 @@ TOKENS = [(1, 7168, 8, 256, 8, 20), (512, 4096, 8, 128, 4, 20), (16384, 2048, 2,
 EXPERTS = tuple(topic for topic in TOPICS if TOPICS[topic].op == "expert_layer")
 LAYERS = [(1, 4096, 14336, 8, 2, 1), (64, 2048, 768, 128, 8, 1), (4096, 7168, 2048, 256, 8, 8)]
 LATENTS = tuple(topic for topic in TOPICS if TOPICS[topic].op.startswith("latent"))
+ACTIVATIONS = [(8192, 8192), (1, 128)]
 QUANTISED = tuple(topic for topic in TOPICS if TOPICS[topic].op == "quantise")
 SIZES = {
     "gemm": [(*sizes, copies) for sizes in PRODUCTS for copies in (1, 6)],
     "fp8_tensor": PRODUCTS,
     "fp8_block": PRODUCTS,
-    **dict.fromkeys(QUANTISED, [(8192, 8192), (1, 128)]),
+    **dict.fromkeys(QUANTISED, ACTIVATIONS),
     "prefill": SEQUENCES,
     "encoder": [(1, 12, 12, 197, 64), (8, 16, 16, 64, 64)],
     "decode": [(16, 8, 8, 4096, 128), (1, 32, 32, 65536, 128)],

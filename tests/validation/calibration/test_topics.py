@@ -35,9 +35,7 @@ def drawn(topic, rows=60):
         return 2.0 ** np.stack([draw.integers(0, high, rows) for high in (7, 8, 15)], axis=1)
     if "tokens" not in TOPICS[topic].columns:
         sizes = 2.0 ** draw.integers(0, 15, (rows, 3))
-        if TOPICS[topic].op == "quantise":
-            return sizes[:, :2]
-        return np.column_stack([sizes, draw.integers(1, 7, rows)]) if topic == "gemm" else sizes
+        return np.column_stack([sizes, draw.integers(1, 7, rows)])[:, : len(TOPICS[topic].columns)]
     kv = 2.0 ** draw.integers(0, 5, rows)
     batch, group, tokens = (2.0 ** draw.integers(0, high, rows) for high in (7, 4, 15))
     return np.stack([batch, kv * group, kv, tokens, np.full(rows, 128.0)], axis=1)
