@@ -1,6 +1,8 @@
 """Networks that run by the names that compare takes: what is built has the facts of its name, and it can be called."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -24,6 +26,14 @@ SMALL = {
     "model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 256,
     "num_key_value_heads": 2, "intermediate_size": 96, "max_position_embeddings": 128,
 }  # fmt: skip
+
+
+def test_the_libraries_of_networks_load_before_any_is_built_also_where_operators_of_torchvision_do_not():
+    """In a process of its own, in which nobody has imported torchvision."""
+    code = (
+        "from pytest_rooflint.recordings.network_runs import _import_libraries as load; load(['resnet18', 'bert-base'])"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=300)
 
 
 def called(found):

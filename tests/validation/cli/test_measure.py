@@ -205,6 +205,14 @@ def test_a_record_is_added_below_the_device_that_it_is_of(tmp_path, device, stop
     assert len([*(tmp_path / "measured" / T4).iterdir()]) == 3
 
 
+def test_a_record_has_networks_in_every_mode_that_is_asked_for(tmp_path, device, stopwatches, monkeypatch):
+    device("Tesla T4")
+    asked = []
+    monkeypatch.setattr(network_runs, "networks", lambda request, sweep, results: asked.append(sweep.modes))
+    run("record", "--golden", str(tmp_path), "--mode", "eager", "--mode", "compile+channels_last")
+    assert set(asked) == {("eager", "compile+channels_last")}
+
+
 def test_a_record_of_a_slice_of_a_socket_goes_to_no_device(tmp_path, device, stopwatches):
     text = run("record", "--golden", str(tmp_path), "--hardware", "amd/epyc-9654")
     assert "of the 96 cores of amd/epyc-9654" in " ".join(text.split())

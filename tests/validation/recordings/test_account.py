@@ -143,6 +143,13 @@ def test_each_kind_has_a_table_and_columns_without_a_value_are_left_out(k1, make
     assert columns == ("precision", "library", "m×n×k", "rate", "spread")
 
 
+def test_a_share_of_a_product_in_another_precision_names_it():
+    product = GEMM.model_copy(update={"precision": "fp32"})
+    reference = Reference(subject=product, samples=Samples(seconds=(1e-3,), calls=1))
+    _, ((*_, of_product),) = grids(account(recorded(row(RESNET, 1e-3, reference=reference)), None))["Networks"]
+    assert of_product == "12.5 % fp32"
+
+
 def test_a_network_that_is_quantized_in_part_says_what_its_share_is_of():
     dynamic = row(RESNET.model_copy(update={"modes": ("dynamic",)}))
     notes = [

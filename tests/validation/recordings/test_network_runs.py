@@ -90,6 +90,30 @@ def test_weights_of_4_bit_stand_beside_the_product_that_they_are_multiplied_in(s
     assert results.measurements[0][1]["reference"].subject.precision == "bf16"
 
 
+def test_what_is_quantized_stands_beside_fp32_where_its_products_are_not_native(stubs, results, monkeypatch):
+    # a CPU without VNNI quantizes linear layers all the same; nobody multiplies in fp16 there
+    def fp32_alone(request, precision):
+        if precision != "fp32":
+            raise NotMeasuredError("not native here")
+        return product(precision)
+
+    monkeypatch.setattr(network_runs, "reference", fp32_alone)
+    network_runs.networks(runs.Request(precisions=("int8", "int4", "fp16")), Sweep(("resnet18",)), results)
+    found = {what[1].precision: how["reference"].subject.precision for what, how in results.measurements}
+    assert found == {"int8": "fp32", "int4": "fp32"}
+    assert results.left_out == {"network resnet18 fp16 b1": "not native here"}
+
+
+@pytest.mark.parametrize(("metered", "kept"), [(True, 2), (False, 8)])
+def test_a_metered_run_takes_time_of_a_plan_only_where_there_is_a_meter(stubs, results, monkeypatch, metered, kept):
+    # a search and a pass of 1 s, and 2.5 s each, with 5 s more for the meter; 0.8 × 30 s
+    if metered:
+        results.observer.source = "a meter"
+    results.budget_s = 30.0
+    network_runs.networks(runs.Request(energy_s=5.0), Sweep(tuple("abcdefgh")), results)
+    assert len(results.measurements) == kept
+
+
 def test_without_torch_every_network_is_left_out_in_words(results, monkeypatch):
     monkeypatch.setattr(products, "has_torch", lambda: False)
     network_runs.networks(runs.Request(), Sweep(("resnet18", "alexnet")), results)

@@ -73,6 +73,14 @@ EnergyS = Annotated[
 StatedId = Annotated[str, typer.Option("--hardware", help="Exact id of the device, if its name does not identify it.")]
 Form = Annotated[str, typer.Option("--format", "-f", help="text, json (a recording), csv, md or html.")]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="File to write; its suffix names the format.")]
+Modes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--mode",
+        help=f"How a network is run, in inference mode: {', '.join(MODES)}, attention={'|'.join(ATTENTION)}, or all; "
+        "a+b is both at once; repeatable.",
+    ),
+]
 CacheMb = Annotated[
     float, typer.Option("--cache", help="Last-level cache in MB, if the system does not report it.", min=0.0)
 ]
@@ -203,14 +211,7 @@ def network_command(
         ),
     ] = None,
     batch: Annotated[list[int] | None, typer.Option("--batch", "-b", help="Batch size; repeatable.", min=1)] = None,
-    mode: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--mode",
-            help=f"How it is run, in inference mode: {', '.join(MODES)}, attention={'|'.join(ATTENTION)}, or all; "
-            "a+b is both at once; repeatable.",
-        ),
-    ] = None,
+    mode: Modes = None,
     channels_last: Annotated[
         bool, typer.Option("--channels-last", help="Use the channels-last memory format, in every mode.")
     ] = False,
@@ -265,6 +266,7 @@ def record_command(
     batch: Annotated[
         list[int] | None, typer.Option("--batch", "-b", help="Batch sizes instead of 1 and 8; repeatable.", min=1)
     ] = None,
+    mode: Modes = None,
     budget: Budget = "",
     threads: Threads = 0,
     seconds: Seconds = 10.0,
@@ -280,7 +282,7 @@ def record_command(
     """Measure everything, add a recording to golden/measured/DEVICE and print its account in Markdown."""
     folder = golden_folder(golden) / "measured"
     request = runs.Request(device, _precisions(precision), (), threads, seconds, energy, budget_s(budget))
-    sweep = network_runs.Sweep(tuple(network or NETWORKS), tuple(batch or BATCHES))
+    sweep = network_runs.Sweep(tuple(network or NETWORKS), tuple(batch or BATCHES), tuple(mode or ["eager"]))
     report = Report(hardware, "md", output, specs)
     # what would fail at the end fails before an hour of measuring
     stated(report)

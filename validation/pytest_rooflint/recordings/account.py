@@ -187,7 +187,9 @@ def _network(row: record.Measurement, hardware: Hardware | None) -> tuple[str, .
     one = row.subject
     assert isinstance(one, record.Network)
     latency = format_quantity(row.samples.median_s, SECONDS)
-    shares = _share(of_product(row)), _share(share(row, hardware))
+    beside = row.reference.subject if row.reference else None
+    other = beside.precision if isinstance(beside, record.Gemm) and beside.precision != one.precision else ""
+    shares = " ".join(filter(None, (_share(of_product(row)), other))), _share(share(row, hardware))
     return " ".join([one.name, *one.settings]), str(one.batch), one.precision, latency, _ops(row), *shares
 
 

@@ -214,7 +214,7 @@ def networks(request: Request, sweep: Sweep, results: Results) -> None:
     results.settled.update(one.label for one in every if one.label in results.done)
     _import_libraries(works)
     if open_ := [one for one in every if one.label not in results.done]:
-        costs = Costs(works, energy_s=request.energy_s)
+        costs = Costs(works, energy_s=request.energy_s * (not isinstance(results.observer.power(), Unavailable)))
         if results.budget_s < math.inf:
             costs = replace(costs, ops_per_s=NETWORK_SHARE * fp32_ops_per_s(request, results.measurements))
         spent_s = results.spent_s
@@ -324,12 +324,24 @@ class _Peaks:
             began_s = self.results.spent_s
             found = tried(reasons, partial(reference, self._request, precision))
             self.results.shared_s += self.results.spent_s - began_s
-            self.results.ahead_s -= self._planned_s.pop(precision)
+            self.results.ahead_s -= self._planned_s.pop(precision, 0.0)
             self._found[precision] = found or reasons[0]
         peak = self._found[precision]
         if isinstance(peak, str):
             raise NotMeasuredError(peak)
         return peak
+
+    def beside(self, precision: str) -> Peak:
+        """The same; where products of weights that were quantized are not native, the one in fp32.
+
+        A network that is quantized runs nevertheless, by other instructions. Raises NotMeasuredError.
+        """
+        try:
+            return self.of(_multiplied(precision))
+        except NotMeasuredError:
+            if precision not in network.QUANTIZED:
+                raise
+            return self.of("fp32")
 
 
 def _measured(request: Request, case: Case, setting: Setting, sweep: Sweep, peaks: _Peaks) -> Measurement:
@@ -340,7 +352,7 @@ def _measured(request: Request, case: Case, setting: Setting, sweep: Sweep, peak
             setting,
             observer=results.observer,
             plan=gemm.plan_of(request.seconds),
-            reference=peaks.of(_multiplied(case.precision)),
+            reference=peaks.beside(case.precision),
             energy_s=request.energy_s,
             left_s=results.budget_s - results.spent_s,
             counters=sweep.counters,
@@ -399,12 +411,12 @@ def _table(name: str, sweep: Sweep) -> Workload:
 
 def _import_libraries(names: Collection[str]) -> None:
     """Import what networks are built with: that takes seconds, which are none of the first network's."""
-    from rooflint.workloads.capture.libraries import imported  # noqa: PLC0415  # it needs torch
+    if find_spec("torchvision"):
+        from rooflint.workloads.capture.libraries import imported  # noqa: PLC0415  # it needs torch
 
-    configured = [name for name in names if configured_network(name)]
-    for library, is_needed in (("torchvision", len(configured) < len(names)), ("transformers", configured)):
-        if is_needed and find_spec(library):
-            imported(library)
+        imported("torchvision")
+        if find_spec("transformers") and any(map(configured_network, names)):
+            imported("transformers")
 
 
 def _is_unknown(error: BaseException | None) -> bool:
