@@ -102,6 +102,9 @@ def test_what_is_quantized_stands_beside_fp32_where_its_products_are_not_native(
     found = {what[1].precision: how["reference"].subject.precision for what, how in results.measurements}
     assert found == {"int8": "fp32", "int4": "fp32"}
     assert results.left_out == {"network resnet18 fp16 b1": "not native here"}
+    results.measurements.clear()
+    network_runs.networks(runs.Request("cuda", precisions=("int4",)), Sweep(("resnet18",)), results)
+    assert results.measurements == []  # a GPU before Ampere would convert bf16, without a word
 
 
 @pytest.mark.parametrize(("metered", "kept"), [(True, 2), (False, 8)])

@@ -332,14 +332,14 @@ class _Peaks:
         return peak
 
     def beside(self, precision: str) -> Peak:
-        """The same; where products of weights that were quantized are not native, the one in fp32.
+        """The same; on a CPU without products of quantized numbers the one in fp32. Raises NotMeasuredError.
 
-        A network that is quantized runs nevertheless, by other instructions. Raises NotMeasuredError.
+        Networks that are quantized run there nevertheless, by other instructions.
         """
         try:
             return self.of(_multiplied(precision))
         except NotMeasuredError:
-            if precision not in network.QUANTIZED:
+            if precision not in network.QUANTIZED or self._request.device != "cpu":
                 raise
             return self.of("fp32")
 
