@@ -204,7 +204,8 @@ def networks(request: Request, sweep: Sweep, results: Results) -> None:
             network.mode(word)  # raises for a wrong word before anything is measured
     if (sweep.prompt is not None or sweep.past) and not any(map(is_text, sweep.names)):
         raise RooflintError(f"--prompt and --past are for language models, which {', '.join(sweep.names)} is not")
-    works = _works(sweep)
+    with results.during("the op tables of networks"):
+        works = _works(sweep)
     if results.counting:
         results.expected.update(one.label for one in cases(request, sweep))
         _stream_once(request, results)
@@ -212,7 +213,8 @@ def networks(request: Request, sweep: Sweep, results: Results) -> None:
     flush_bytes = _flushed(request.device) if sweep.flush else 0
     every = cases(request, sweep)
     results.settled.update(one.label for one in every if one.label in results.done)
-    _import_libraries(works)
+    with results.during("the import of what networks are built with"):
+        _import_libraries(works)
     if open_ := [one for one in every if one.label not in results.done]:
         costs = Costs(works, energy_s=request.energy_s * (not isinstance(results.observer.power(), Unavailable)))
         if results.budget_s < math.inf:
@@ -319,10 +321,10 @@ class _Peaks:
     def of(self, precision: str) -> Peak:
         """Raises NotMeasuredError where there is none, with the reason each time."""
         if precision not in self._found:
-            self.results.progress(f"reference product in {precision}")
             reasons: list[str] = []
             began_s = self.results.spent_s
-            found = tried(reasons, partial(reference, self._request, precision))
+            with self.results.during(f"the fastest product in {precision}"):
+                found = tried(reasons, partial(reference, self._request, precision))
             self.results.shared_s += self.results.spent_s - began_s
             self.results.ahead_s -= self._planned_s.pop(precision, 0.0)
             self._found[precision] = found or reasons[0]

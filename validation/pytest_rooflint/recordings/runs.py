@@ -113,6 +113,8 @@ class Results:
     left_out: dict[str, str] = field(default_factory=dict)
     stopped: str = ""
     """Why nothing more is measured."""
+    doing: str = ""
+    """What takes time of no figure just now, such as an import."""
     counting: bool = False
     """Whether figures are counted, and none is measured."""
     expected: set[str] = field(default_factory=set)
@@ -163,6 +165,14 @@ class Results:
             self.left_out[name] = self.stopped
             self.keep(name, None)
 
+    @contextmanager
+    def during(self, what: str) -> Iterator[None]:
+        """Around what takes time of no figure: it is shown, and told where the time ends in it."""
+        self.doing = what
+        self.progress(what)
+        yield
+        self.doing = ""  # not after an error, so that `_cut` knows
+
     def leave_out(self, names: Collection[str], why: str, what: str = "") -> None:
         """Settle several figures at once, none of which is measured; `what` names all of them."""
         self.left_out |= dict.fromkeys([what] if what else names, why)
@@ -205,10 +215,12 @@ class Results:
             self.left_out[name] = self.stopped or f"{type(error).__name__}: {gemm.first_line(error)}"
         except (KeyboardInterrupt, TimeOver) as error:
             self._cut(error)
-            self.left_out["the rest"] = self.stopped
+            rest = sorted(self.expected - self.settled) or ["the rest"]
+            self.left_out |= dict.fromkeys(rest, self.stopped)
 
     def _cut(self, error: BaseException) -> None:
-        self.stopped = self._spent if isinstance(error, TimeOver) else "interrupted"
+        last = f", the last of them on {self.doing}" if self.doing else ""
+        self.stopped = f"{self._spent}{last}" if isinstance(error, TimeOver) else "interrupted"
 
     @property
     def _spent(self) -> str:
@@ -250,9 +262,13 @@ def minutes(seconds: float) -> str:
 
 
 def budget_text(seconds: float) -> str:
-    """A value for --budget that has room for so many seconds, in steps of 10 s and from 2 minutes on of one: `5m`."""
-    if seconds > 120:
-        return f"{math.ceil(seconds / 60)}m"
+    """A value for --budget that has room for so many seconds: `5m`.
+
+    In steps of 10 s, from 2 minutes on of a minute, and from 20 on of ten, so that few lines name many runs.
+    """
+    for least_s, step_s in ((1200, 600), (120, 60)):
+        if seconds > least_s:
+            return f"{math.ceil(seconds / step_s) * step_s // 60}m"
     return f"{max(10, 10 * math.ceil(seconds / 10))}s"
 
 
