@@ -1,5 +1,8 @@
 """Stopwatches on what torch computes: real products, passes and networks, and what is refused with a reason."""
 
+import copy
+import itertools
+import sys
 import time
 
 import numpy as np
@@ -153,6 +156,34 @@ def test_linear_layers_are_quantized_to_int8():
     assert found.dtype == torch.float32
     error = (found - exact).abs().max() / exact.abs().max()
     assert 0 < error < 0.05  # 8 bit on both sides
+
+
+def four_bit(*sizes):
+    layers = [torch.nn.Linear(n, m) for n, m in itertools.pairwise(sizes)]
+    return prepared(
+        Model("linear", lambda: torch.nn.Sequential(*layers), (torch.randn(3, sizes[0]),), 1), Setting(precision="int4")
+    )
+
+
+def test_weights_of_4_bit_name_the_library_that_they_need(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torchao", None)
+    monkeypatch.setitem(sys.modules, "torchao.quantization", None)
+    with pytest.raises(NotMeasuredError, match=r"weights of 4 bit need torchao 0.18 or later \(pip install torchao\)"):
+        four_bit(128, 16)
+
+
+def test_weights_of_4_bit_are_multiplied_in_bf16():
+    pytest.importorskip("torchao")
+    torch.manual_seed(0)
+    given = torch.randn(3, 256)
+    layers = torch.nn.Sequential(torch.nn.Linear(256, 64), torch.nn.Linear(64, 10))  # the second stays in bf16
+    exact = layers(given)
+    found = prepared(Model("linear", lambda: copy.deepcopy(layers), (given,), 1), Setting(precision="int4"))()
+    assert found.dtype == torch.bfloat16
+    error = (found.float() - exact).abs().max() / exact.abs().max()
+    assert 0.005 < error < 0.3  # 16 steps between the least and the largest of 128 weights
+    with pytest.raises(NotMeasuredError, match="from a multiple of 128 to a multiple of 16; found 100 to 16"):
+        four_bit(100, 16)
 
 
 def test_attention_runs_in_the_backend_that_was_asked_for():

@@ -158,6 +158,9 @@ def test_a_network_that_is_quantized_in_part_says_what_its_share_is_of():
     ]
     assert notes[0].startswith("dynamic: linear layers alone run in int8")
     assert notes[1] == ""
+    four_bit = row(RESNET.model_copy(update={"precision": "int4"}))
+    note = next(one.note for one in account(recorded(four_bit), None).sections if one.heading == "Networks")
+    assert note.startswith("int4: weights of linear layers from a multiple of 128 to a multiple of 16; others stay")
 
 
 def test_the_list_has_a_row_a_measurement_in_base_units(k1, make):

@@ -346,23 +346,28 @@ def test_what_is_cut_outside_of_a_figure_is_left_out_as_the_rest(stand_in):
     assert results.left_out == {"the rest": "the 100 ms for measuring were spent"}
 
 
-def test_what_is_cut_during_an_import_says_so_names_the_figures_and_loses_none_before(stand_in):
+def test_what_is_cut_during_an_import_says_so_names_the_figures_and_loses_none_before(stand_in, monkeypatch):
     # a machine under load: the import of torch takes longer than all that is left of the budget
-    lines = []
+    monkeypatch.setattr(runs, "figure", lambda _: "1 ms")
+    lines, measurement = [], object()
     results = runs.Results(stand_in(), tell=lines.append, budget_s=0.2)
     results.expected |= {"a", "network c", "network b"}
 
     def step():
-        results.add("a", lambda: "a measurement")
+        results.add("a", lambda: measurement)
         with results.during("the import of torch"):
             time.sleep(30)
         results.add("network b", lambda: pytest.fail("the time is over"))
 
+    def again():
+        raise RuntimeError("a library that was cut while it was imported cannot be imported again")
+
     with runs.deadline(0.2):
         results.take(step)
+    results.take(again)
     results.tell_rest()
     why = "the 200 ms for measuring were spent, the last of them on the import of torch"
-    assert results.measurements == ["a measurement"]
+    assert results.measurements == [measurement]
     assert results.left_out == {"network b": why, "network c": why}
     assert lines[-1] == f"2 figures left out (network b, network c): {why}"
 
@@ -421,7 +426,8 @@ def test_figures_are_as_short_as_the_budget_of_all_of_them_asks(stand_in):
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"), [(1.0, "10s"), (24.4, "30s"), (120.0, "120s"), (121.0, "3m"), (1200.0, "20m"), (1201.0, "30m"), (3599.0, "60m")]
+    ("seconds", "text"),
+    [(1.0, "10s"), (24.4, "30s"), (120.0, "120s"), (121.0, "3m"), (1200.0, "20m"), (1201.0, "30m"), (3599.0, "60m")],
 )
 def test_a_budget_is_rounded_up_to_what_can_be_typed(seconds, text):
     assert runs.budget_text(seconds) == text

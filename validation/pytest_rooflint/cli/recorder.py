@@ -70,7 +70,8 @@ def recording(
 ) -> Recording:
     """A recording by this command and these stopwatches. Raises RooflintError where nothing was measured."""
     if not measurements:
-        reasons = "; ".join(f"{what}: {why}" for what, why in left_out.items())
+        alike = {why: [name for name, said in left_out.items() if said == why] for why in left_out.values()}
+        reasons = "; ".join(f"{', '.join(names)}: {why}" for why, names in alike.items())
         raise RooflintError(f"nothing was measured ({reasons or 'no installed library matches the options'})")
     return Recording(
         taken=began.replace(microsecond=0),

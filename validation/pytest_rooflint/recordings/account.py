@@ -29,6 +29,7 @@ from rooflint.output.answer import Answer
 from rooflint.output.sections import Cell, Grid, Prose, Section, Table
 from rooflint_measure import record
 from rooflint_measure.recording import SEVERAL, Machine, Recording, as_json
+from rooflint_measure.stopwatches.network import INT4_MULTIPLES
 
 HOW = (
     "Rates are those of the fastest sample, latencies the median; spread is the quartile distance over the median of "
@@ -140,10 +141,7 @@ def share(row: record.Measurement, hardware: Hardware | None) -> float | None:
 def _sections(recording: Recording, hardware: Hardware | None, whole: Hardware | None) -> Iterator[Section]:
     for kind, (heading, columns, cells) in _GRIDS.items():
         if rows := [row for row in recording.measurements if row.subject.kind == kind]:
-            is_mixed = any("dynamic" in getattr(row.subject, "modes", ()) for row in rows)
-            yield Grid(
-                heading, _known(Table(columns, tuple(cells(row, hardware) for row in rows))), _DYNAMIC * is_mixed
-            )
+            yield Grid(heading, _known(Table(columns, tuple(cells(row, hardware) for row in rows))), _mixed(rows))
     yield from _of_memory(recording, hardware)
     yield from _counted(recording.measurements)
     yield from _copied(recording.measurements)
@@ -223,8 +221,23 @@ _GRIDS: dict[str, tuple[str, tuple[str, ...], Cells]] = {
 }
 
 _DYNAMIC = (
-    "dynamic: linear layers alone run in int8 and the rest in fp32, and the share is of a product in int8 for all of it"
+    "dynamic: linear layers alone run in int8 and the rest in fp32, and the share is of a product in int8, or in the "
+    "precision that it names, for all of it"
 )
+_INT4 = (
+    "int4: weights of linear layers from {} to {}; others stay in bf16, and bytes count all of them in 4 bit".format(
+        *(f"a multiple of {one}" for one in INT4_MULTIPLES)
+    )
+)
+
+
+def _mixed(rows: Sequence[record.Measurement]) -> str:
+    """What is quantized, where that is a part of a network."""
+    is_dynamic = any("dynamic" in getattr(row.subject, "modes", ()) for row in rows)
+    is_int4 = any(isinstance(row.subject, record.Network) and row.subject.precision == "int4" for row in rows)
+    return "; ".join([_DYNAMIC] * is_dynamic + [_INT4] * is_int4)
+
+
 _MEMORY = ("network", "op/B", "bound by", "bandwidth", "of bandwidth", "memory", "items/s")
 _BYTES = (
     "bandwidth: bytes as the model counts them, each operand read once and each result written once, over the least "

@@ -208,7 +208,7 @@ class Results:
         try:
             step()
         except (RuntimeError, MemoryError, OSError) as error:
-            if self.counting:  # it fails again, and is told, when it measures
+            if self.counting or self.stopped:  # it fails again when it measures, or an import that was cut fails again
                 return
             self.stopped = self.failing()
             name = "the rest" if self.stopped else f"a step after {counted(self.tried, 'figure')}"

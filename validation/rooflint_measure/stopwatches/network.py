@@ -32,6 +32,9 @@ DTYPES = {"fp64": "float64", "fp32": "float32", "tf32": "float32", "bf16": "bflo
 QUANTIZED = {"int8": "float32", "int4": "bfloat16"}
 """Precisions of weights that were quantized, with the type of what is not. Each makes another network."""
 
+INT4_MULTIPLES = (128, 16)
+"""Inputs and outputs of a linear layer that torchao packs into 4 bit: a group, and a tile of the kernel. [1]"""
+
 ATTENTION = {"math": "MATH", "flash": "FLASH_ATTENTION", "efficient": "EFFICIENT_ATTENTION", "cudnn": "CUDNN_ATTENTION"}
 """Backends of scaled_dot_product_attention, as torch calls them."""
 
@@ -305,12 +308,32 @@ def _quantized(model: Model, setting: Setting) -> Any:
 
 def _weights_of_4_bit(module: Any, setting: Setting) -> Any:
     """Linear layers with weights of 4 bit, which torchao reads for products in bf16."""
+    torch = import_torch()
+    on_cpu = setting.device == "cpu"
     try:
-        quantization = import_module("torchao.quantization")
-    except ImportError as error:
-        raise NotMeasuredError("weights of 4 bit need torchao (pip install torchao)") from error
-    module = module.to(device=setting.device, dtype=import_torch().bfloat16)
-    quantization.quantize_(module, quantization.Int4WeightOnlyConfig())
+        quantize = import_module("torchao.quantization").quantize_
+        if on_cpu:
+            config = import_module("torchao.prototype.quantization.int4").PrototypeInt4WeightOnlyConfig
+        else:
+            tiled = {"int4_packing_format": "tile_packed_to_4d"}  # the kernel of torch itself; others need mslk
+            config = partial(import_module("torchao.quantization").Int4WeightOnlyConfig, **tiled)
+    except (ImportError, AttributeError) as error:
+        raise NotMeasuredError("weights of 4 bit need torchao 0.18 or later (pip install torchao)") from error
+    inputs, outputs = INT4_MULTIPLES
+
+    def packs(part: Any, _name: str) -> bool:
+        return isinstance(part, torch.nn.Linear) and not (part.in_features % inputs or part.out_features % outputs)
+
+    every = [part for part in module.modules() if isinstance(part, torch.nn.Linear)]
+    if not every:
+        raise NotMeasuredError("has no linear layer, whose weights torchao quantizes")
+    if not any(packs(part, "") for part in every):
+        found = f"{every[0].in_features} to {every[0].out_features}"
+        raise NotMeasuredError(
+            f"torchao packs linear layers from a multiple of {inputs} to a multiple of {outputs}; found {found}"
+        )
+    module = module.to(device=setting.device, dtype=torch.bfloat16)
+    quantize(module, config(set_inductor_config=False), filter_fn=packs)
     return module
 
 
