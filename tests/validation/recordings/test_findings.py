@@ -1,6 +1,6 @@
 """Findings of recordings: what each sentence says, by hand, and that many networks make one sentence."""
 
-from tests.validation.recordings.test_charts import PRODUCT, metered, resnet, shown
+from tests.validation.recordings.test_charts import PAIR, PRODUCT, drawn, metered, resnet, shown
 
 from pytest_rooflint.recordings.findings import findings, ranking
 from rooflint_measure.record import Network, Stream
@@ -21,6 +21,15 @@ def test_the_gain_of_a_batch_and_the_tail_are_named():
         "throughput at batch 8 over that at batch 1: resnet18 fp32 4 times",
         "1 run has a tail, the 99th percentile over the median: resnet18 fp32 b1 2 times",
     ]
+
+
+def test_shares_of_products_in_another_precision_are_not_ranked_and_not_drawn():
+    int8 = resnet().model_copy(update={"precision": "int8"})
+    rows = [shown(resnet(1), reference=PAIR), shown(resnet(8), reference=PAIR), shown(int8, (1e-4,), reference=PAIR)]
+    (ranked,) = [line for line in said(*rows) if line.startswith("of the product in turn")]
+    assert "int8" not in ranked
+    curves = [one.name for name, section in drawn(*rows).items() if "Efficiency" in name for one in section.curves]
+    assert curves == ["resnet18 fp32"]
 
 
 def test_many_networks_are_one_sentence():

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from pytest_rooflint.recordings import charts
 from pytest_rooflint.recordings.bounds import best_rate
-from pytest_rooflint.recordings.charts import of_product
+from pytest_rooflint.recordings.charts import of_product, other_precision
 from pytest_rooflint.recordings.files import as_seen, slice_of
 from pytest_rooflint.recordings.findings import findings
 from pytest_rooflint.recordings.row import OWN
@@ -185,9 +185,7 @@ def _network(row: record.Measurement, hardware: Hardware | None) -> tuple[str, .
     one = row.subject
     assert isinstance(one, record.Network)
     latency = format_quantity(row.samples.median_s, SECONDS)
-    beside = row.reference.subject if row.reference else None
-    other = beside.precision if isinstance(beside, record.Gemm) and beside.precision != one.precision else ""
-    shares = " ".join(filter(None, (_share(of_product(row)), other))), _share(share(row, hardware))
+    shares = " ".join(filter(None, (_share(of_product(row)), other_precision(row)))), _share(share(row, hardware))
     return " ".join([one.name, *one.settings]), str(one.batch), one.precision, latency, _ops(row), *shares
 
 

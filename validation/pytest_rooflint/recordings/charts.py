@@ -68,6 +68,13 @@ def of_product(row: Measurement) -> float | None:
     return row.subject.macs / row.samples.best_s / (one.subject.macs / one.samples.best_s)
 
 
+def other_precision(row: Measurement) -> str:
+    """The precision of the product in turn, where it is not that of the measurement: of weights in 4 bit, `bf16`."""
+    one = row.reference.subject if row.reference else None
+    own = getattr(row.subject, "precision", "")
+    return one.precision if isinstance(one, Gemm) and own and one.precision != own else ""
+
+
 def networks(shown: Sequence[Shown]) -> list[tuple[Shown, Network]]:
     """Those that are networks."""
     return [(one, one.row.subject) for one in shown if isinstance(one.row.subject, Network)]
@@ -85,7 +92,11 @@ def series(shown: Sequence[Shown]) -> dict[str, list[tuple[Shown, Network]]]:
 def _efficiency(shown: Sequence[Shown]) -> Iterator[Curves]:
     curves = []
     for label, pairs in series(shown).items():
-        known = [(2.0 * net.macs, share) for one, net in pairs if (share := of_product(one.row))]
+        known = [
+            (2.0 * net.macs, share)
+            for one, net in pairs
+            if (share := of_product(one.row)) and not other_precision(one.row)
+        ]
         if known:
             work, shares = zip(*known, strict=True)
             curves.append((pairs[0][1].precision, Curve(label, work, tuple(100 * share for share in shares))))

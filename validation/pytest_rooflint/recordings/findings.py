@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pytest_rooflint.recordings.charts import Shown, networks, of_product, points, series
+from pytest_rooflint.recordings.charts import Shown, networks, of_product, other_precision, points, series
 from rooflint.base.text import counted
 from rooflint.base.units import JOULES, format_quantity, percent
 from rooflint.output.sections import Prose, Section
@@ -42,7 +42,8 @@ def ranking(factors: Mapping[str, float]) -> str:
 
 
 def _spans(shown: Sequence[Shown]) -> Iterator[str]:
-    known = sorted((share, one.name) for one, _ in networks(shown) if (share := of_product(one.row)))
+    same = [one for one, _ in networks(shown) if not other_precision(one.row)]
+    known = sorted((share, one.name) for one in same if (share := of_product(one.row)))
     if len(known) > 1:
         (low, worst), (high, best) = known[0], known[-1]
         yield f"of the product in turn, {best} reaches {percent(high)} and {worst} {percent(low)}"
