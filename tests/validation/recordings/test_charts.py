@@ -150,9 +150,10 @@ def test_the_highest_power_is_drawn_where_it_was_read():
 
 def test_more_networks_than_a_chart_has_room_for_are_a_chart_for_each_precision():
     half = [resnet(1, f"net{number}").model_copy(update={"precision": "bf16"}) for number in range(charts.MOST)]
-    found = drawn(*(shown(one, reference=PAIR) for one in half))
-    assert "Distributions of latency" in found
-    found = drawn(*(shown(one, reference=PAIR) for one in [*half, resnet()]))
+    product = PAIR.model_copy(update={"subject": PRODUCT.model_copy(update={"precision": "bf16"})})
+    rows = [shown(one, reference=product) for one in half]
+    assert "Distributions of latency" in drawn(*rows)
+    found = drawn(*rows, shown(resnet(), reference=PAIR))
     for heading in ("Efficiency over size", "Distributions of latency"):
         sizes = {name: len(section.curves) for name, section in found.items() if name.startswith(heading)}
         assert sizes == {f"{heading}, bf16": charts.MOST, f"{heading}, fp32": 1}
