@@ -319,6 +319,17 @@ def test_a_process_of_its_own_names_its_kernels_and_unset_variables(k1):
     assert message[-2:] == (f"{ran} (unset OPENBLAS_CORETYPE of Haswell)", ran)
 
 
+def test_of_many_runs_without_room_the_two_ends_are_named(k1):
+    unfit = {f"network n{number} fp32 b1": f"does not fit the budget; want --budget {number}m" for number in (3, 4, 5)}
+    assert len(prose(account(recorded(row(GEMM), left_out=unfit), k1), "Left out")) == 3
+    unfit |= {"network n6 fp32 b1": "does not fit the budget; want --budget 6m", "gemm fp8": "no library"}
+    assert prose(account(recorded(row(GEMM), left_out=unfit), k1), "Left out") == (
+        "gemm fp8: no library",
+        "4 runs without room in the budget, from network n3 fp32 b1 (want --budget 3m) to network n6 fp32 b1 (want "
+        "--budget 6m)",
+    )
+
+
 def test_what_was_left_out_has_its_reason(k1):
     assert prose(account(recorded(row(GEMM), left_out={"gemm fp8": "no library"}), k1), "Left out") == (
         "gemm fp8: no library",

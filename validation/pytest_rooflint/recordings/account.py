@@ -153,10 +153,25 @@ def _sections(recording: Recording, hardware: Hardware | None, whole: Hardware |
         yield Prose("Above what the spec derives", above)
     yield Prose("Conditions", tuple(_conditions(recording, whole)))
     if recording.left_out:
-        reasons = dict.fromkeys(recording.left_out.values())
-        several = {why: [one for one, said in recording.left_out.items() if said == why] for why in reasons}
-        yield Prose("Left out", tuple(f"{', '.join(names)}: {why}" for why, names in several.items()))
+        yield Prose("Left out", tuple(_left_out(recording.left_out)))
     yield Prose("How to read it", HOW)
+
+
+def _left_out(left_out: Mapping[str, str]) -> Iterator[str]:
+    """A sentence for each reason; of runs without room in the budget, which come in its order, the two ends."""
+    alike: dict[str, list[str]] = {}
+    for name, why in left_out.items():
+        alike.setdefault(why, []).append(name)
+    unfit = [why for why in alike if why.startswith(NO_ROOM)]
+    for why, names in alike.items():
+        if why not in unfit or len(unfit) <= LINES:
+            yield f"{', '.join(names)}: {why}"
+    if len(unfit) > LINES:
+        count = counted(sum(len(alike[why]) for why in unfit), "run")
+        first, last = (
+            f"{alike[why][place]} ({why.rpartition('; ')[2]})" for why, place in ((unfit[0], 0), (unfit[-1], -1))
+        )
+        yield f"{count} without room in the budget, from {first} to {last}"
 
 
 def _known(table: Table) -> Table:
@@ -217,6 +232,10 @@ _GRIDS: dict[str, tuple[str, tuple[str, ...], Cells]] = {
         _network,
     ),
 }
+
+NO_ROOM = "does not fit the budget; "
+LINES = 3
+"""Budgets that are told apart, of runs without room. [1]"""
 
 _DYNAMIC = (
     "dynamic: linear layers alone run in int8 and the rest in fp32, and the share is of a product in int8, or in the "
