@@ -368,8 +368,8 @@ def test_what_is_cut_during_an_import_says_so_names_the_figures_and_loses_none_b
     results.tell_rest()
     why = "the 200 ms for measuring were spent, the last of them on the import of torch"
     assert results.measurements == [measurement]
-    assert results.left_out == {"network b": why, "network c": why}
-    assert lines[-1] == f"2 figures left out (network b, network c): {why}"
+    assert results.left_out == dict.fromkeys(("network b", "network c", "the rest"), why)
+    assert lines[-1] == f"3 figures left out (network b, network c, the rest): {why}"
 
 
 def test_what_is_over_before_a_figure_is_cut_is_not_told_of_it(stand_in):

@@ -208,9 +208,9 @@ class Results:
         try:
             step()
         except (RuntimeError, MemoryError, OSError) as error:
-            if self.counting or self.stopped:  # it fails again when it measures, or an import that was cut fails again
+            if self.counting:  # it fails again, and is told, when it measures
                 return
-            self.stopped = self.failing()
+            self.stopped = self.stopped or self.failing()  # an import that was cut fails when it is tried again
             name = "the rest" if self.stopped else f"a step after {counted(self.tried, 'figure')}"
             self.left_out[name] = self.stopped or f"{type(error).__name__}: {gemm.first_line(error)}"
         except (KeyboardInterrupt, TimeOver) as error:
