@@ -429,6 +429,8 @@ def _hits(printed: Printed, explanation: Explanation, near: float) -> bool:
     """
     if explanation.error.startswith("another device") and explanation.cost > NEAR:
         coarse = printed.step / printed.value
+        if coarse > COARSE:  # one digit is that of many devices
+            return False
         off, reach = printed.off_by(explanation.target), coarse if coarse > FLOOR else max(coarse / 2, SAME_DIGITS)
         return off <= (reach if coarse <= TWO_DIGITS else SIX_DIGITS)
     if explanation.error == "peak for bandwidth":  # devices have many peaks
@@ -442,6 +444,8 @@ def _is_too_coarse(printed: Printed, explanation: Explanation) -> bool:
     """Whether an error of a few per cent is within what two digits leave open: 7 is not 7.8 with 2^40 for 10^12."""
     if not (explanation.error == "tebi for tera" or explanation.fact) or explanation.figure is None:
         return False
+    if explanation.error == "tebi for tera" and _is_round(printed.value):  # 800 is no 819.2 with 10^3 for 2^10
+        return True
     return abs(printed.value - explanation.figure.value) < FEWEST_DIGITS * printed.step
 
 

@@ -72,6 +72,9 @@ _CORES = re.compile(r"(\d{1,4})cores?")
 _TIMES = re.compile(r"x(\d{1,4})|(\d{1,3})x")
 _IN_A_NODE = ("2x", "4x", "8x", "16x")
 _SYSTEM = re.compile(r"nvl(\d{1,4})")
+SUPERCHIP = "superchip"
+_PAIRED = re.compile(r"gb\d00")
+"""What a superchip has two of; a GH200 has one GPU."""
 _FOOTNOTE = re.compile(r"\(\d\)|\[\d\]|\*+$|[†‡¹²³]+")
 _WORD = re.compile(r"[a-z0-9]+(?:\.[0-9]+)?\+?")
 _REMARK = re.compile(r"\(([^()]*)\)|\[([^\[\]]*)\]")
@@ -170,6 +173,8 @@ def counted(given: Sequence[str]) -> tuple[tuple[str, ...], int]:
         several, system = _TIMES.fullmatch(word), _SYSTEM.fullmatch(word)
         if several and (several[1] or word == given[0] or word in _IN_A_NODE):
             times = max(times, 1) * max(int(several[1] or several[2]), 1)
+        elif word == SUPERCHIP and any(map(_PAIRED.fullmatch, given)):
+            named = 2
         elif system or word in SYSTEMS:
             named = int(system[1]) if system else SYSTEMS[word]
         else:
@@ -189,7 +194,9 @@ def of_pair(given: tuple[str, ...]) -> tuple[str, ...]:
 
 def is_system(given: Iterable[str]) -> bool:
     """Whether words name a system of devices, whose power is not that of its devices."""
-    return any(word in SYSTEMS or _SYSTEM.fullmatch(word) for word in given)
+    given = tuple(given)
+    is_pair = SUPERCHIP in given and any(map(_PAIRED.fullmatch, given))
+    return is_pair or any(word in SYSTEMS or _SYSTEM.fullmatch(word) for word in given)
 
 
 def without_remarks(name: str, telling: frozenset[str]) -> str:

@@ -735,3 +735,25 @@ def test_a_power_limit_and_the_clock_of_the_peaks_are_ambiguous(audited):
 def test_the_memory_that_a_model_takes_is_no_devices(audited):
     assert audited("device,tdp_w,Total VRAM (8k context)\nRTX 4090,450,18\n")[0].status == "right"
     assert all(not one.is_wrong for one in audited("device,tdp_w,Total VRAM (8k context)\nRTX 4090,450,18\n"))
+
+
+def test_a_figure_of_16_bits_is_that_of_bf16_where_the_device_has_no_other(audited):
+    right, wrong = audited("device,fp16_tflops\nTPU v3,123\nTPU v4,300\n")
+    assert (right.status, right.note) == ("ambiguous", "right for bf16, 123.2 TFLOP/s; google/tpu-v3 has no fp16 rate")
+    assert wrong.status == "unsupported"
+
+
+def test_a_superchip_of_two_gpus_may_have_the_figures_of_both(audited):
+    findings = audited("device,bandwidth_gbps,bf16_tflops,tdp_w\nGB200 Superchip,16000,5000,2700\n")
+    assert [one.status for one in findings] == ["right", "right", "not checked"]
+
+
+@pytest.mark.parametrize("number", ["800", "8"])
+def test_a_round_number_is_no_chance_match(audited, number):
+    [*_, finding] = audited(f"device,mem_bw_gbps,fp32_tflops\nApple M3 Ultra,{number}00,{number}\n")
+    assert "tebi for tera" not in {one.error for one in finding.explanations}
+
+
+def test_a_founders_edition_is_disputed_in_all_precisions(audited):
+    findings = audited("device,fp16_tflops,int8_tops,int4_tops\nRTX 2080 Ti,28.5,227.7,455.4\n")
+    assert [one.status for one in findings] == ["disputed"] * 3

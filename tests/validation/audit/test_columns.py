@@ -594,3 +594,45 @@ def test_what_a_kernel_reached_is_no_spec(name):
 @pytest.mark.parametrize("name", ["L2 cache (MB)", "Caches (GB)", "SLC (GB)", "on-chip memory (MB)"])
 def test_caches_are_not_the_memory(name):
     assert guessed(name) is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("Peak FP32 / Peak FP64", "Peak FP32 / DRAM BW [flop/byte]", "Peak Tensor / Peak FP32", "peak_gips"),
+        *("hbm_gtxn", "uni_cache_sm", "l1_cache_per_sm"),
+    ],
+)
+def test_quotients_other_units_and_caches_of_a_multiprocessor_are_no_figures_of_the_device(name):
+    assert guessed(name) is None
+
+
+def test_a_precision_below_a_name_that_ends_in_by_precision_is_that_of_the_figure():
+    found = guessed("peak_tflops_by_precision.int8")
+    assert (found.role, found.precision, found.unit) == ("peak", "int8", "TFLOP/s")
+
+
+def test_a_header_may_say_how_many_devices_its_figures_are_of(audited):
+    findings = audited("GPU,HGX 8x GPU Memory\nH100 SXM5,640GB Total\nH200 SXM,1.1TB Total\nA100 SXM4 80GB,320GB\n")
+    assert [one.status for one in findings] == ["right", "right", "wrong"]
+
+
+def test_a_memory_beside_measurements_is_that_of_a_program_unless_it_is_the_device_s(audited):
+    findings = audited("GPU,GPU Memory (MB),Latency (ms)\nT4,124.47,82.4\nL4,24000,41.9\n")
+    used, own = [one for one in findings if one.quantity == "capacity"]
+    assert (used.status, used.note) == (
+        "not checked",
+        "beside 'Latency (ms)' it may be the memory that a program used",
+    )
+    assert own.status == "right"
+    [wrong] = [
+        one
+        for one in audited("GPU,Memory (GB),fp16_tflops,Latency (ms)\nT4,24,65,82.4\n")
+        if one.quantity == "capacity"
+    ]
+    assert wrong.status == "wrong"
+
+
+def test_a_figure_with_a_mark_of_doubt_and_one_with_a_mistyped_unit_are_read(audited):
+    findings = audited("device,CUDA cores,fp16 tensor\nRTX 4090,16_384?,330 TFOPS\nRTX 4080,18_432?,190 MFLOPS\n")
+    assert statuses(findings) == ["right", "right", "wrong", "not checked"]

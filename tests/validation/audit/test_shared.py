@@ -209,20 +209,22 @@ def statuses(findings, column):
     return {one.device: one.status for one in findings if one.column == column}
 
 
-def test_a_column_of_cuda_cores_throughout_is_ambiguous_and_says_what_tensor_cores_reach(audited):
-    findings = audited(VECTOR)
+@pytest.mark.parametrize("more", ["", "A100 SXM4 80GB,19.5,312\nH100 SXM5,67,989\n"])
+def test_a_plain_rate_of_cuda_cores_is_ambiguous_and_says_what_tensor_cores_reach(audited, more):
+    findings = audited(VECTOR + more)
     found = {one.device: one for one in findings if one.column == "fp16_tflops"}
-    assert {one.status for one in found.values()} == {"ambiguous"}
+    assert {one: found[one].status for one in ("RTX 3080", "RTX A6000", "Titan V")} == dict.fromkeys(
+        ("RTX 3080", "RTX A6000", "Titan V"), "ambiguous"
+    )
     assert found["RTX 3080"].note == (
-        "column 'fp16_tflops' gives the rates of units such as cuda_core; tensor_core reaches 119.1 TFLOP/s"
+        "right for cuda_core, but tensor_core reaches 119.1 TFLOP/s; the table does not say which"
     )
 
 
-@pytest.mark.parametrize("more", ["A100 SXM4 80GB,19.5,312\n", "A100 SXM4 80GB,19.5,312\nH100 SXM5,67,989\n"])
-def test_beside_a_rate_of_tensor_cores_the_others_are_wrong(audited, more):
-    found = statuses(audited(VECTOR + more), "fp16_tflops")
-    assert found["RTX A6000"] == "wrong"
-    assert found["A100 SXM4 80GB"] == "right"
+@pytest.mark.parametrize("column", ["fp16_tensor_tflops", "tflops"])
+def test_a_rate_of_cuda_cores_is_wrong_as_one_of_tensor_cores_and_where_no_precision_is_given(audited, column):
+    [*_, last] = audited(f"device,{column}\nA100 SXM4 80GB,312\nH100 SXM5,989\nRTX 3080,29.77\n")
+    assert last.status == "wrong"
 
 
 @pytest.mark.parametrize(

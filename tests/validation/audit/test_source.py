@@ -500,3 +500,11 @@ def test_a_figure_is_of_what_stands_apart_from_it(source, wanted, tmp_path):
 def test_the_name_of_a_file_may_be_its_device(tmp_path):
     rows = list(read_python("PEAK_TFLOPS = 989", tmp_path / "h100_roofline.py", lambda name: name.lower() == "h100"))
     assert [(row["device"].text, row["PEAK_TFLOPS"].text) for row in rows] == [("h100", "989")]
+
+
+def test_numbers_beside_a_figure_that_are_not_read_are_listed(audited):
+    source = (
+        'GPUS = {"H100 SXM5": {"bf16_tflops": 989, "warp_slots": 64, "launch_year": 2022}}\nretries = {"A100": 3}\n'
+    )
+    listed = [one for one in audited(source, "gpus.py") if one.quantity == "column"]
+    assert [one.column for one in listed] == ["warp_slots"]

@@ -3,7 +3,6 @@
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from textwrap import shorten
@@ -21,6 +20,7 @@ from pytest_rooflint.audit.cells import (
 )
 from pytest_rooflint.audit.columns import Column, columns
 from pytest_rooflint.audit.findings import (
+    UNGIVEN,
     FigureOfTable,
     are_torn,
     differs,
@@ -32,6 +32,7 @@ from pytest_rooflint.audit.findings import (
     is_taken_from,
     less_the_drivers_share,
     nearest,
+    of_lanes,
     of_one,
     share,
     unknown,
@@ -47,6 +48,7 @@ from pytest_rooflint.audit.rows import (
     devices_in,
     in_unit,
     is_beside,
+    measured_beside,
     merged_with,
     named_by,
     naming,
@@ -69,7 +71,7 @@ from pytest_rooflint.audit.shared import (
 )
 from pytest_rooflint.audit.tables import is_source, read
 from pytest_rooflint.audit.training_columns import guessed
-from pytest_rooflint.audit.unlabelled import cores, of_ai, of_two, presumed, says_ai
+from pytest_rooflint.audit.unlabelled import cores, of_ai, of_two, says_ai, with_precision, with_unit
 from rooflint.base.errors import refuse
 from rooflint.base.memo import memoised
 from rooflint.diagnosis.explanations import Explanation
@@ -97,8 +99,6 @@ OF_OTHERS = {
     "capacity": "beside '{}' it may be the memory of a machine; give its meaning with --map",
 }
 """Why a plain bandwidth and a plain memory are not checked."""
-UNSTATED = ("TFLOP/s", "GFLOP/s")
-"""Units of a column of peaks that names none."""
 #: Precisions whose rates most specs do not give as tables do: address arithmetic, packed integers.
 _UNCHECKED = frozenset({"int32", "int16", "int64"})
 
@@ -131,7 +131,7 @@ class Auditor:
         known = columns(
             [*named, *names],
             {
-                **cores(names, rows, lambda name: self._meaning(name).devices, self.identifier),
+                **cores(names, rows, self._devices_of, self.identifier),
                 **between_devices(names, rows),
                 **named,
                 **guessed(names, rows, self._is_device, self._is_network),
@@ -145,8 +145,11 @@ class Auditor:
         )
         known = {name: replace(column, commas=meant) for name, column in known.items()}
         known = {name: with_tensor_rows(column, rows) for name, column in known.items()}
-        known = {name: self._with_precision(column, rows, known) for name, column in known.items()}
-        known = {name: self._with_unit(column, rows, known) for name, column in known.items()}
+        for completed in (with_precision, with_unit):
+            known = {
+                name: completed(column, rows, known, self._devices_of, self.identifier)
+                for name, column in known.items()
+            }
         read_off = [
             replace(one, row=number) if isinstance(one, FigureOfTable) else one
             for number, row in enumerate(rows)
@@ -161,10 +164,11 @@ class Auditor:
             for name in names
             if name not in known and name not in self.mapping and not any(devices_in(name, rows, (), self._is_device))
         ]
+        figured = {name for name, column in known.items() if column.role in QUANTITIES}
         judged = of_whole_chips(of_links(self._judged(list(once.values()), file)))
         judged = of_something_else(of_modes(of_parts(table_wide(judged, self._has_sparse))))
         runs = self._of_training(rows, known, file)
-        findings = [*judged, *runs, *others, *unnamed(rows, file), *ignored(left, rows, file)]
+        findings = [*judged, *runs, *others, *unnamed(rows, file), *ignored(left, rows, file, figured)]
         return sorted(findings, key=lambda one: (one.line, names.index(one.column)))
 
     def _has_sparse(self, finding: Finding) -> bool:
@@ -210,6 +214,9 @@ class Auditor:
             return None
         return replace(one, devices=(*one.devices, *other.devices))
 
+    def _devices_of(self, name: str) -> tuple[str, ...]:
+        return self._meaning(name).devices
+
     def _is_network(self, name: str) -> bool:
         return _training().network_of(name, self.registry.roots) is not None
 
@@ -232,40 +239,6 @@ class Auditor:
             wish = "name it with --map 'COLUMN=peak bf16'"
             raise refuse(file, 1, f"no column holds a figure; {wish} (columns: {having})")
 
-    def _with_precision(self, column: Column, rows: Sequence[Row], known: Mapping[str, Column]) -> Column:
-        """A column of peaks with the precision that it is presumed to have where its cells say none."""
-        if column.role != "peak" or column.precision or says_ai(column):
-            return column
-        figures = []
-        for row in rows:
-            cell, named = row.get(column.name), named_by(row, known)
-            context = stated_by(row, known)
-            if cell and named and not remarked(merged_with(column, context), cell.remark).precision:
-                with suppress(NumberError):
-                    number, _ = printed(cell.text, column, context.unit)
-                    figures.append((number, self._meaning(named.text).devices))
-        return replace(column, presumed=presumed(figures, self.identifier, column.unit or "", column.vector))
-
-    def _with_unit(self, column: Column, rows: Sequence[Row], known: Mapping[str, Column]) -> Column:
-        """A column of peaks that names no unit, with giga where more of its figures are right in giga than in tera."""
-        if column.role != "peak" or column.unit not in (None, "FLOP/s"):
-            return column
-        hits: Counter[str] = Counter()
-        for row in rows:
-            cell, named = row.get(column.name), named_by(row, known)
-            context = stated_by(row, known)
-            stated = merged_with(column, context)
-            if cell is None or named is None or context.unit or unit_of_remark(cell.remark, column.role):
-                continue
-            precisions = (stated.precision,) if stated.precision else column.presumed
-            asked = [Asked("peak", precision, None, stated.vector, stated.sparse) for precision in precisions]
-            for unit in UNSTATED:
-                with suppress(NumberError):
-                    number, _ = printed(cell.text, replace(stated, unit=unit))
-                    devices = self._meaning(named.text).devices
-                    hits[unit] += any(self.identifier.agreeing(number, one, dev) for one in asked for dev in devices)
-        return replace(column, unit=UNSTATED[1]) if hits[UNSTATED[1]] > hits[UNSTATED[0]] else column
-
     # ---- from cells to figures
 
     def _figures(self, row: Row, known: Mapping[str, Column], file: Path) -> Iterator[FigureOfTable | Finding]:
@@ -283,16 +256,20 @@ class Auditor:
                     note = OF_OTHERS[column.role].format(next(one for one in column.beside if one in row))
                     yield unread(row[name], column, named.text, Asked(column.role), note, file)
                     continue
+                beside = measured_beside(row, known) if column.role == "capacity" else ""
                 for text, said in claims(row[name].text, column):
                     own = replace(said, vector=True) if is_beside(row, said) else said
                     cell, unit = replace(row[name], text=text), unit_of_remark(row[name].remark, column.role)
                     unit = context.unit if name in of_unit else unit
-                    yield self._figure(cell, own, context, unit, named.text, meaning, file)
+                    found = self._figure(cell, own, context, unit, named.text, meaning, file)
+                    doubt = f"beside '{beside}' it may be the memory that a program used" if beside else ""
+                    yield replace(found, doubt=doubt) if isinstance(found, FigureOfTable) else found
 
     def _figure(
         self, cell: Cell, column: Column, row: Column, unit: str | None, name: str, meaning: Meaning, file: Path
     ) -> FigureOfTable | Finding:
         rated = column.role in ("peak", "rate")
+        meaning = replace(meaning, times=column.times) if meaning.times == 1 else meaning
         stated = merged_with(column, row) if rated else column
         merged = remarked(stated, cell.remark) if rated else column
         is_presumed = rated and merged.precision is None and bool(column.presumed)
@@ -314,7 +291,7 @@ class Auditor:
         if merged.either:
             asked = of_two(asked, merged.either, number, meaning.devices, self.identifier)
         is_presumed = is_presumed or (rated and merged.precision is None)
-        notes = [f"no precision given; taken as {asked.precision}"] if is_presumed else []
+        notes = [f"{UNGIVEN}; taken as {asked.precision}"] if is_presumed else []
         if not is_presumed and merged.precision != stated.precision:
             notes.append(
                 f"{merged.precision} is taken from the remark '{shorten(cell.remark, LONGEST_REMARK, placeholder='…')}'"
@@ -443,18 +420,8 @@ class Auditor:
             text = f"the figure of {device}, while the other figures of this name are of {', '.join(best)}"
             explanation = Explanation("another device", text, figure.value, 1.0, figure)
             return replace(finding, status="wrong", explanations=(explanation,))
-        if installed := less_the_drivers_share(one, fitting.values()):
-            note = f"{installed.shown()} are installed; a driver reports less, because it keeps a part"
-            return replace(finding_of(one, file, best, installed), status="disputed", note=note)
-        rounded = [
-            figure
-            for figures in fitting.values()
-            for figure in figures
-            if one.asked.quantity not in _NOMINAL and one.number.is_rounded(figure.value)
-        ]
-        if rounded:
-            finding = finding_of(one, file, best, rounded[0])
-            return replace(finding, status="rounded", note=f"{rounded[0].shown()} rounded to two digits")
+        if excused := self._excused(one, finding, fitting, file):
+            return excused
         right = expected.value if expected else 0.0
         explanations = tuple(
             explanation
@@ -468,6 +435,24 @@ class Auditor:
             finding = finding_of(one, file, best, meant)
         return unless_close(replace(finding, status="wrong", explanations=explanations))
 
+    def _excused(
+        self, one: FigureOfTable, finding: Finding, fitting: Mapping[str, Sequence[Figure]], file: Path
+    ) -> Finding | None:
+        """The finding of a figure that is not right as it stands, and not wrong either; None where it is wrong."""
+        meant, lanes = finding.expected, of_lanes(one, fitting, self.identifier)
+        if meant and lanes:
+            note = f"right for {lanes.unit}, but {meant.unit} reaches {meant.shown()}; the table does not say which"
+            return replace(finding, status="ambiguous", note=note)
+        if installed := less_the_drivers_share(one, fitting.values()):
+            note = f"{installed.shown()} are installed; a driver reports less, because it keeps a part"
+            return replace(finding_of(one, file, finding.hardware, installed), status="disputed", note=note)
+        known = (figure for figures in fitting.values() for figure in figures)
+        for figure in known if one.asked.quantity not in _NOMINAL else ():
+            if one.number.is_rounded(figure.value):
+                rounded = finding_of(one, file, finding.hardware, figure)
+                return replace(rounded, status="rounded", note=f"{figure.shown()} rounded to two digits")
+        return replace(finding, status="not checked", note=one.doubt) if one.doubt else None
+
     def _without(
         self, finding: Finding, one: FigureOfTable, best: Sequence[str], explanations: tuple[Explanation, ...]
     ) -> Finding:
@@ -477,6 +462,10 @@ class Auditor:
         if hardware.undisclosed:
             why = "; ".join(dict.fromkeys(hardware.undisclosed.values()))
             return replace(finding, status="not checked", note=f"{hardware.id}: {why}")
+        bf16 = (self.identifier.agreeing(one.number, replace(one.asked, precision="bf16"), device) for device in best)
+        if one.asked.precision == "fp16" and (figure := next(filter(None, bf16), None)):
+            note = f"right for bf16, {figure.shown()}; {hardware.id} has no fp16 rate"
+            return replace(finding, status="ambiguous", note=note)
         if one.asked.quantity not in ("peak", "rate") or one.asked.precision in having:
             return replace(finding, status="not checked", note=f"the spec of {hardware.id} does not give this figure")
         own = tuple(explanation for explanation in explanations if is_taken_from(explanation, str(one.asked.precision)))

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from pytest_rooflint.audit.columns import Column, Commas
-from pytest_rooflint.audit.spelling import unit_spelt
+from pytest_rooflint.audit.spelling import unit_mistyped, unit_spelt
 from rooflint.base.precision import PRECISIONS, rate_unit
 from rooflint.base.units import UnitError, last_digit, parse_unit
 from rooflint.diagnosis.figures import COARSE, QUANTITIES, Printed, show
@@ -32,7 +32,7 @@ _WORKED = re.compile(r"^[\d\s.,*/x×·()+-]+=\s*(?=\d)", re.IGNORECASE)
 """What a figure is worked out from: `2 × 132 = 264`."""
 _BETWEEN = re.compile(r"(?<=\d)\s*[x×·]\s*(?=\d)", re.IGNORECASE)
 _AROUND = re.compile(
-    r"^(?:[~≈*]+|up to|ca\.?)\s*|\*+(?!\s*[\d*])|[†‡§¹²³]+|\[\d\]$|\bpeak\b|\b(?:HBM|GDDR|LPDDR|DDR)\w*"
+    r"^(?:[~≈*]+|up to|ca\.?)\s*|\s*\?+$|\*+(?!\s*[\d*])|[†‡§¹²³]+|\[\d\]$|\bpeak\b|\b(?:HBM|GDDR|LPDDR|DDR)\w*"
     r"|\b(?:NVLink|xGMI)(?:[ -]?\d(?:\.0)?)?\b:?",
     re.IGNORECASE,
 )
@@ -328,8 +328,8 @@ def _step(number: str) -> float:
 
 
 def _spelt(text: str) -> str:
-    """A unit as `rooflint.base.units` spells it; other texts as they are."""
-    return unit_spelt(text) or text
+    """A unit as `rooflint.base.units` spells it, `TFOPS` with the letter that it lacks; other texts as they are."""
+    return unit_spelt(text) or unit_mistyped(text) or text
 
 
 def _factor(unit: str, quantity: str, likely: str) -> float:

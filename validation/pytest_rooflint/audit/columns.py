@@ -10,7 +10,10 @@ from pytest_rooflint.audit.spelling import (
     BITS_PER_SECOND,
     PRECISION_WORDS,
     UNIT_WORDS,
+    devices_said,
+    is_of_other_unit,
     is_per_second,
+    is_quotient,
     unit_spelt,
     words_of,
 )
@@ -197,6 +200,8 @@ class Column:
     """What a comma before three digits means in the table."""
     unit: str | None = None
     """As `rooflint.base.units` spells it; None where the name gives no unit."""
+    times: int = 1
+    """How many devices its figures are of."""
 
 
 def columns(names: Iterable[str], mapping: Mapping[str, str], counted: Set[str] = frozenset()) -> dict[str, Column]:
@@ -274,12 +279,12 @@ def _said(column: Column, word: str, text: str, counted: Set[str]) -> Column:
 def guessed(name: str) -> Column | None:
     """The meaning of a column by its name alone; None where it is unknown."""
     plain = _PEER.sub(" interconnect ", _SIZE.sub(" ", name))
-    words = _of_values(words_of(plain))
+    words = [word for part in _NESTED.split(plain) for word in _of_values(words_of(part))]
     title = " ".join(words)
     unit = _unit(plain, words) or next((UNIT_WORDS.get(word) for word in words[-1:] if words != words_of(plain)), None)
     counted = {"stream"} if "stream processors" in title else set()  # not the benchmark
     is_elsewhere = (_MEASURED | _DESCRIBED | _PARTS | _UNRATED) & set(words) - counted or _PER_PART.search(name)
-    if (is_elsewhere and not _names_devices(words)) or _is_ratio(words):
+    if (is_elsewhere and not _names_devices(words)) or _is_ratio(name, words) or any(map(is_of_other_unit, words)):
         return None
     if re.search(r"/\s*(w|watts?|\$|usd)\b", name.lower()) or ("per" in words and not {"clk", "cycle"} & set(words)):
         return None  # an efficiency or a price
@@ -299,7 +304,7 @@ def guessed(name: str) -> Column | None:
         role, unit = own.role, own.unit
     unit = f"{unit}/s" if role == "bandwidth" and unit in _CAPACITIES else unit  # memory_bandwidth_tb
     precision = None if role == "count" else _precision(words)  # FP32 cores
-    column = Column(name, role, precision, subject=_subject(role, title), unit=unit)
+    column = Column(name, role, precision, subject=_subject(role, title), unit=unit, times=devices_said(name))
     column = replace(column, vector=_vector(words), sparse=_sparse(words), either=_either(name, column.precision))
     if (column.precision, column.vector) == ("fp32", False):  # of units without FP32, it is what they round FP32 to
         column = replace(column, either="tf32")
@@ -358,8 +363,10 @@ def _of_values(words: list[str]) -> list[str]:
     return words[: ends[0]] + words[ends[0] + 2 :] if ends else words
 
 
-def _is_ratio(words: list[str]) -> bool:
-    """Whether a name has two quantities of which one is a bandwidth: `MemSize MemBW`, `Compute MemBW`."""
+def _is_ratio(name: str, words: list[str]) -> bool:
+    """Whether a name has two quantities, as a quotient or one of them a bandwidth: `MemSize MemBW`, `Compute MemBW`."""
+    if is_quotient(name):
+        return True
     bandwidths = sum(word in ("bw", "bandwidth") for word in words)
     return bandwidths > 1 or bool(bandwidths and {"compute", "flops", "size"} & set(words))
 
@@ -417,7 +424,7 @@ def _role(words: list[str], title: str, unit: str | None) -> str | None:
         return "rate"
     if any(f" {counted} " in f" {title} " for counted in _COUNTED) and not unit:
         is_of_rate = _precision(words) and _MATRIX & has  # FP16 Tensor Cores: how many, or how fast
-        return None if _OF_ONE & has or is_of_rate else "count"
+        return None if (_OF_ONE | _CACHES) & has or is_of_rate else "count"
     if "cores" in has and _precision(words) and not (unit or (_VECTOR | _MATRIX | {"cuda"}) & has):  # INT32 cores
         return None
     if not unit and has == {"compute", "capacity"}:  # a compute capability

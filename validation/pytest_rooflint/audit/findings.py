@@ -27,6 +27,8 @@ DRIVER_LEAVES = 0.96
 CLOSE = 0.01
 """Difference up to which a figure without a cause is taken for right: clocks are rounded in many ways."""
 _RATES = frozenset({"peak", "bandwidth"})
+UNGIVEN = "no precision given"
+"""How the note of a peak begins whose precision is presumed."""
 ECC = 1 / 16
 """Share of a GDDR6 memory that error correction takes; a driver's MiB are those without it."""
 
@@ -49,6 +51,8 @@ class FigureOfTable:
     column: str
     note: str = ""
     """What the table does not say and was assumed."""
+    doubt: str = ""
+    """Why it may be something else than a figure of the device, which it is where it is right."""
     row: int = 0
     """Number of its row; in a table with a column per device, of its column."""
 
@@ -122,14 +126,16 @@ def unnamed(rows: Sequence[Row], file: Path) -> Iterator[Finding]:
             yield Finding(file, cell.line, UNNAMED, row[NAME].text, "tuple", cell.text, "not checked", note=note)
 
 
-def ignored(names: Sequence[str], rows: Sequence[Row], file: Path) -> Iterator[Finding]:
-    """Findings for columns of numbers with an unknown meaning, which were not checked."""
+def ignored(names: Sequence[str], rows: Sequence[Row], file: Path, figures: Set[str]) -> Iterator[Finding]:
+    """Findings for columns of numbers with an unknown meaning, which were not checked; `figures` are those that were.
+
+    Code has numbers of every kind: only those in op/s and B/s, and those beside a figure, look like another.
+    """
     for name in names:
         cells = [row[name] for row in rows if name in row]
         numbers = [cell for cell in cells if re.search(r"\d", cell.text) and len(cell.text) <= LONGEST]
-        if is_source(file):  # code has numbers of every kind; only those in op/s and B/s look like figures
-            numbers = [cell for cell in cells if _is_rate(cell.text)]
-            numbers = cells if numbers else []  # beside a rate they are figures of the device, too
+        if is_source(file) and not any(figures & row.keys() for row in rows if name in row):
+            numbers = cells if any(_is_rate(cell.text) for cell in cells) else []
         if 2 * len(numbers) > len(cells) and not _is_about_nothing(name):
             instead = f"'{near}' would be read; " if (near := _near(name)) else ""
             note = f"unknown column '{name}'; {instead}give its meaning with --map, or map it to 'ignore'"
@@ -223,6 +229,18 @@ def is_taken_from(explanation: Explanation, precision: str) -> bool:
     """Whether the figure of another precision stands in the place of one that the device does not have."""
     taken = explanation.figure.precision if explanation.figure and explanation.error == "another precision" else None
     return taken is not None and taken != precision
+
+
+def of_lanes(one: FigureOfTable, devices: Iterable[str], identifier: Identifier) -> Figure | None:
+    """The rate of lanes, such as CUDA cores, that a peak is whose precision is given, and whose unit is not.
+
+    Databases and vendors of graphics cards print it under the name of a precision in which matrix units are faster.
+    """
+    if one.asked.quantity != "peak" or one.asked.vector is not None or one.note.startswith(UNGIVEN):
+        return None
+    asked = replace(one.asked, vector=True)
+    found = (identifier.agreeing(one.number, asked, device) for device in devices)
+    return next(filter(None, found), None)
 
 
 def parts_of(explanation: Explanation) -> set[str]:

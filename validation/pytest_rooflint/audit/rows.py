@@ -30,6 +30,8 @@ _ANOTHER = frozenset(
     | {"similar", "equivalent", "alternative", "baseline", "reference", "relative", "compared", "comparable"}
 )
 """Words of columns of devices beside those that the rows are of."""
+_RUN = frozenset({"latency", "throughput", "ms", "seconds", "sec", "tokens", "accuracy", "loss", "fps"})
+"""Words of what is measured of a program."""
 DIGITS_OF_NUMBER = 4
 """Digits of the largest number of devices that a row may have."""
 
@@ -115,6 +117,13 @@ def with_tensor_rows(column: Column, rows: Iterable[Row]) -> Column:
 def is_beside(row: Row, column: Column) -> bool:
     """Whether a row has, beside a plain peak, one of tensor cores that differs from it."""
     return any(other in row and row[other].text != row[column.name].text for other in column.beside)
+
+
+def measured_beside(row: Row, known: Mapping[str, Column]) -> str:
+    """The column of a row that holds a measurement; none where another column is of a figure of the device."""
+    figures = [name for name, column in known.items() if column.role in QUANTITIES and name in row]
+    measured = (name for name in row if name not in known and _RUN & set(words_of(name)))
+    return next(measured, "") if len(figures) == 1 else ""
 
 
 def stated_by(row: Row, known: Mapping[str, Column]) -> Column:

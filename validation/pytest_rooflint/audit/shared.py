@@ -178,8 +178,6 @@ def table_wide(findings: Iterable[Finding], has_sparse: Callable[[Finding], bool
         by_column[one.column].append(one)
     sparse = {name: text for name, column in by_column.items() if (text := _sparse_throughout(column, has_sparse))}
     listed = [_of_sparse_column(one, sparse[one.column]) if one.column in sparse else one for one in listed]
-    vector = {name: text for name, column in by_column.items() if (text := _vector_throughout(column))}
-    listed = [_of_vector_column(one, vector[one.column]) if one.column in vector else one for one in listed]
     copied = dict(_copied(listed))
     return [copied.get(position, one) for position, one in enumerate(listed)]
 
@@ -199,35 +197,6 @@ def _of_sparse_column(finding: Finding, text: str) -> Finding:
     if not finding.is_wrong or "sparse for dense" not in _errors(finding):
         return finding
     return replace(_ranked(finding, {"sparse for dense"}), shared=text)
-
-
-def _vector_throughout(column: Sequence[Finding]) -> str:
-    """What to say of a column of peaks that are those of vector units, such as CUDA cores; else empty.
-
-    Databases of graphics cards print these under the name of a precision in which matrix units are faster.
-    """
-    vector = [one for one in column if _is_of_vector_unit(one)]
-    matrix = [
-        one
-        for one in column
-        if one.status in _SETTLED and one.quantity.endswith("peak") and one.expected and one.expected.is_matrix
-    ]
-    if len(vector) < MANY or len(vector) <= MANY * len(matrix):
-        return ""
-    unit = vector[0].explanations[0].figure
-    return f"column '{column[0].column}' gives the rates of units such as {unit.unit if unit else 'vector units'}"
-
-
-def _is_of_vector_unit(finding: Finding) -> bool:
-    first = finding.explanations[0] if finding.is_wrong and finding.explanations else None
-    return bool(first and first.error == "another unit" and first.figure and not first.figure.is_matrix)
-
-
-def _of_vector_column(finding: Finding, text: str) -> Finding:
-    if not _is_of_vector_unit(finding) or not finding.expected:
-        return finding
-    note = f"{text}; {finding.expected.unit} reaches {finding.expected.shown()}"
-    return replace(finding, status="ambiguous", note=note, explanations=())
 
 
 # ---- of parts

@@ -4,6 +4,8 @@ import re
 from itertools import pairwise
 
 from rooflint.base.precision import PRECISIONS
+from rooflint.base.suggestions import edits
+from rooflint.base.units import parse_unit
 
 #: Spellings of precisions, lower case without punctuation.
 PRECISION_WORDS = {
@@ -75,10 +77,46 @@ _ON_CHIP = re.compile(r"(?<![a-z])on[ _-]?chip(?![a-z])", re.IGNORECASE)
 _WITHOUT_TENSOR = re.compile(r"(?<![a-z])(non|no|without)[ _-]*tensor([ _-]*cores?)?(?![a-z])", re.IGNORECASE)
 
 
+_LONG = 5
+"""Letters of a unit of which one may be mistyped."""
+_QUOTIENT = re.compile(
+    r"\b(?:peak|flops|compute)\b[^/]*\s/\s[^/]*\b(?:peak|bw|bandwidth)\b|\b(?:fl)?ops?\s?/\s?bytes?\b", re.IGNORECASE
+)
+_OTHER_UNIT = re.compile(r"[kmgtp]?(?:ips|txns?|transactions|instr|instructions|texels?|pixels?|rays|lups|tok|tps|fps)")
+_DEVICES = re.compile(
+    r"(?<![\w.])(\d{1,2})\s*[x×]\s*(?:GPU|TPU|accelerator|chip|card|device)s?(?![A-Za-z])", re.IGNORECASE
+)
+
+
+def is_quotient(name: str) -> bool:
+    """Whether a name is one quantity over another: `Peak FP32 / DRAM BW`, `[flop/byte]`, and not `FP16 / BF16`."""
+    return _QUOTIENT.search(name) is not None
+
+
+def is_of_other_unit(word: str) -> bool:
+    """Whether a word is a unit that figures of specs do not have: `gips`, instructions, or `gtxn`, transactions."""
+    return _OTHER_UNIT.fullmatch(word) is not None
+
+
+def devices_said(name: str) -> int:
+    """The number of devices that a header is about: 8 of `HGX 8x GPU memory`."""
+    found = _DEVICES.search(name)
+    return int(found[1]) if found else 1
+
+
 def unit_spelt(text: str) -> str | None:
     """The unit of a text in any spelling, as `rooflint.base.units` spells it; None where it is none."""
     bits = BITS_PER_SECOND.fullmatch(text)
     return f"{bits[1]}bit/s" if bits else UNIT_WORDS.get(text.lower())
+
+
+def unit_mistyped(text: str) -> str | None:
+    """The unit of a longer text with one letter too few, too many or wrong, where all that are meant are alike."""
+    if len(text) < _LONG:
+        return None
+    near = {unit for word, unit in UNIT_WORDS.items() if len(word) >= _LONG - 1 and edits(text.lower(), word) == 1}
+    factors = {parse_unit(unit)[0] for unit in near}
+    return min(near) if len(factors) == 1 else None
 
 
 def is_per_second(name: str) -> bool:

@@ -73,9 +73,14 @@ def _rows_of_page(grid: Grid, file: Path, is_device: IsDevice) -> list[Row]:
 
 
 def _entries(text: str) -> str:
-    """The lines of a page that are each an entry of a dictionary, as Python source with the same lines."""
-    found = (_ENTRY.fullmatch(line) for line in text.splitlines())
-    return "\n".join(f"table[{match[1]}] = {match[2]}" if match and _is_python(match[2]) else "" for match in found)
+    """The lines of a page that are each an entry of a dictionary, as one in Python with the same lines."""
+    found = [_ENTRY.fullmatch(line) for line in text.splitlines()]
+    kept = [f"{match[1]}: {match[2]}," if match and _is_python(match[2]) else "" for match in found]
+    held = [place for place, entry in enumerate(kept) if entry]
+    if held:
+        kept[held[0]] = f"table = {{{kept[held[0]]}"
+        kept[held[-1]] += "}"
+    return "\n".join(kept)
 
 
 def _is_python(text: str) -> bool:

@@ -3,11 +3,14 @@
 A column of peaks without a precision is of that; else of the field's usual one. `cores` are CUDA cores where most are.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
+from pytest_rooflint.audit.cells import NumberError, printed, unit_of_remark
 from pytest_rooflint.audit.columns import Column
-from pytest_rooflint.audit.rows import Row
+from pytest_rooflint.audit.rows import Row, merged_with, named_by, remarked, stated_by
 from pytest_rooflint.audit.spelling import words_of
 from rooflint.diagnosis.figures import Printed
 from rooflint.diagnosis.identify import Identifier
@@ -19,13 +22,15 @@ FLOATING = ("fp32", "fp8", "fp64", "tf32", "fp4")
 INTEGERS = ("int8", "int4")
 ADVERTISED = ("fp4", "int4", "fp8", "int8")
 """What vendors may mean by `AI TOPS`: the fastest precision of a device, often with sparsity."""
+UNSTATED = ("TFLOP/s", "GFLOP/s")
+"""Units of a column of peaks that names none."""
+#: The ids of the devices that a name may mean.
+DevicesOf = Callable[[str], tuple[str, ...]]
 CORES = "cuda_core"
 _COUNTING = frozenset({"gpu", "num", "number", "of", "n", "total", "count"})
 
 
-def cores(
-    names: Iterable[str], rows: Sequence[Row], devices_of: Callable[[str], Iterable[str]], identifier: Identifier
-) -> dict[str, str]:
+def cores(names: Iterable[str], rows: Sequence[Row], devices_of: DevicesOf, identifier: Identifier) -> dict[str, str]:
     """Roles of columns such as `cores`, most of whose figures are the CUDA cores of their devices."""
     roles = {}
     for name in names:
@@ -76,6 +81,46 @@ def presumed(
     if 2 * scores[best] <= len(known):
         return () if unit.endswith("OP/s") and "FLOP" not in unit else usual  # TOPS are of any precision and sparsity
     return best if len(known) > 1 or best == choices[0] else ()
+
+
+def with_precision(
+    column: Column, rows: Sequence[Row], known: Mapping[str, Column], devices_of: DevicesOf, identifier: Identifier
+) -> Column:
+    """A column of peaks with the precision that it is presumed to have where its cells say none."""
+    if column.role != "peak" or column.precision or says_ai(column):
+        return column
+    figures = []
+    for row in rows:
+        cell, named = row.get(column.name), named_by(row, known)
+        context = stated_by(row, known)
+        if cell and named and not remarked(merged_with(column, context), cell.remark).precision:
+            with suppress(NumberError):
+                number, _ = printed(cell.text, column, context.unit)
+                figures.append((number, devices_of(named.text)))
+    return replace(column, presumed=presumed(figures, identifier, column.unit or "", column.vector))
+
+
+def with_unit(
+    column: Column, rows: Sequence[Row], known: Mapping[str, Column], devices_of: DevicesOf, identifier: Identifier
+) -> Column:
+    """A column of peaks that names no unit, with giga where more of its figures are right in giga than in tera."""
+    if column.role != "peak" or column.unit not in (None, "FLOP/s"):
+        return column
+    hits: Counter[str] = Counter()
+    for row in rows:
+        cell, named = row.get(column.name), named_by(row, known)
+        context = stated_by(row, known)
+        stated = merged_with(column, context)
+        if cell is None or named is None or context.unit or unit_of_remark(cell.remark, column.role):
+            continue
+        precisions = (stated.precision,) if stated.precision else column.presumed
+        asked = [Asked("peak", precision, None, stated.vector, stated.sparse) for precision in precisions]
+        for unit in UNSTATED:
+            with suppress(NumberError):
+                number, _ = printed(cell.text, replace(stated, unit=unit))
+                devices = devices_of(named.text)
+                hits[unit] += any(identifier.agreeing(number, one, device) for one in asked for device in devices)
+    return replace(column, unit=UNSTATED[1]) if hits[UNSTATED[1]] > hits[UNSTATED[0]] else column
 
 
 def of_two(asked: Asked, either: str, number: Printed, devices: Sequence[str], identifier: Identifier) -> Asked:
