@@ -756,4 +756,17 @@ def test_a_round_number_is_no_chance_match(audited, number):
 
 def test_a_founders_edition_is_disputed_in_all_precisions(audited):
     findings = audited("device,fp16_tflops,int8_tops,int4_tops\nRTX 2080 Ti,28.5,227.7,455.4\n")
-    assert [one.status for one in findings] == ["disputed"] * 3
+    assert [one.status for one in findings] == ["ambiguous", "disputed", "disputed"]  # 28.5 of the CUDA cores
+
+
+def test_a_row_that_says_so_holds_measured_figures(audited):
+    measured, peak = audited("device,label,bf16_tflops\nH100 SXM5,Achievable,795\nH100 SXM5,Peak,796\n")
+    assert (measured.status, measured.note) == ("not checked", "its row is called 'Achievable'; taken for measured")
+    assert peak.status == "wrong"
+
+
+def test_a_peak_of_16_bits_among_others_of_fp32_is_ambiguous_where_no_precision_is_given(audited):
+    rows = "RTX 4090,82.6\nRTX 3090,35.6\nRTX 3080,29.8\n"
+    assert [one.status for one in audited(f"device,tflops\n{rows}A100 SXM4 80GB,312\n")] == ["right"] * 3 + [
+        "ambiguous"
+    ]

@@ -34,6 +34,7 @@ from pytest_rooflint.audit.findings import (
     nearest,
     of_lanes,
     of_one,
+    of_usual,
     share,
     unknown,
     unless_close,
@@ -48,6 +49,7 @@ from pytest_rooflint.audit.rows import (
     devices_in,
     in_unit,
     is_beside,
+    measured_as,
     measured_beside,
     merged_with,
     named_by,
@@ -250,6 +252,7 @@ class Auditor:
         context = context if sparse is None else replace(context, sparse=sparse)
         of_unit = in_unit(context.unit, row, known)
         meaning = of_number(self._meaning(plain), row, known)
+        called = f"its row is called '{measured}'; taken for measured" if (measured := measured_as(row)) else ""
         for name, column in known.items():
             if column.role in QUANTITIES and name in row and not has_no_value(row[name].text):
                 if column.role in OF_OTHERS and is_beside(row, column):
@@ -262,7 +265,7 @@ class Auditor:
                     cell, unit = replace(row[name], text=text), unit_of_remark(row[name].remark, column.role)
                     unit = context.unit if name in of_unit else unit
                     found = self._figure(cell, own, context, unit, named.text, meaning, file)
-                    doubt = f"beside '{beside}' it may be the memory that a program used" if beside else ""
+                    doubt = f"beside '{beside}' it may be the memory that a program used" if beside else called
                     yield replace(found, doubt=doubt) if isinstance(found, FigureOfTable) else found
 
     def _figure(
@@ -442,6 +445,9 @@ class Auditor:
         meant, lanes = finding.expected, of_lanes(one, fitting, self.identifier)
         if meant and lanes:
             note = f"right for {lanes.unit}, but {meant.unit} reaches {meant.shown()}; the table does not say which"
+            return replace(finding, status="ambiguous", note=note)
+        if usual := of_usual(one, fitting, self.identifier):
+            note = f"right for {usual.precision}, while most figures of the column are of {one.asked.precision}"
             return replace(finding, status="ambiguous", note=note)
         if installed := less_the_drivers_share(one, fitting.values()):
             note = f"{installed.shown()} are installed; a driver reports less, because it keeps a part"

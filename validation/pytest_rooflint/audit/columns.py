@@ -77,7 +77,7 @@ _MEASURED = frozenset(
         *("idle", "avg", "average", "mean", "bench", "benchmark", "tokens", "score", "overhead"),
         *("flash", "attention", "attn", "flashattention", "flashattn", "fa1", "fa2", "fa3", "fa4", "sdpa"),
         *("gemm", "sgemm", "hgemm", "dgemm", "blas", "cublas", "cutlass", "triton", "hpl", "linpack", "mlperf"),
-        *("tps", "tok", "exponent", "multiplier", "fraction"),
+        *("tps", "tok", "exponent", "multiplier", "fraction", "achievable"),
         *("elbow", "knee", "expert", "ridge", "balance", "intensity"),
     }
 )

@@ -243,6 +243,15 @@ def of_lanes(one: FigureOfTable, devices: Iterable[str], identifier: Identifier)
     return next(filter(None, found), None)
 
 
+def of_usual(one: FigureOfTable, devices: Iterable[str], identifier: Identifier) -> Figure | None:
+    """The dense peak of 16 bits that a figure is whose precision was presumed from others of its column."""
+    if one.asked.quantity != "peak" or one.asked.sparse or not one.note.startswith(UNGIVEN):
+        return None
+    asked = [replace(one.asked, precision=name) for name in ("bf16", "fp16")]
+    found = (identifier.agreeing(one.number, other, device) for other in asked for device in devices)
+    return next(filter(None, found), None)
+
+
 def parts_of(explanation: Explanation) -> set[str]:
     """The errors that an explanation names together."""
     return set(explanation.error.split(" + "))

@@ -32,6 +32,11 @@ _ANOTHER = frozenset(
 """Words of columns of devices beside those that the rows are of."""
 _RUN = frozenset({"latency", "throughput", "ms", "seconds", "sec", "tokens", "accuracy", "loss", "fps"})
 """Words of what is measured of a program."""
+_MEASURED = frozenset({"achievable", "achieved", "measured", "empirical", "sustained", "observed"})
+_KIND = frozenset({"label", "id", "kind", "type", "mode", "status", "basis"})
+"""Last words of columns that tell what the figures of a row are."""
+MOST_SAID = 3
+"""Words of such a text; a longer one is prose."""
 DIGITS_OF_NUMBER = 4
 """Digits of the largest number of devices that a row may have."""
 
@@ -124,6 +129,12 @@ def measured_beside(row: Row, known: Mapping[str, Column]) -> str:
     figures = [name for name, column in known.items() if column.role in QUANTITIES and name in row]
     measured = (name for name in row if name not in known and _RUN & set(words_of(name)))
     return next(measured, "") if len(figures) == 1 else ""
+
+
+def measured_as(row: Row) -> str:
+    """What a row calls its figures where that says that they were measured: `label: Achievable`."""
+    said = (cell.text for name, cell in row.items() if _KIND & set(words_of(name)[-1:]))
+    return next((text for text in said if _MEASURED & set(words_of(text)[:MOST_SAID])), "")
 
 
 def stated_by(row: Row, known: Mapping[str, Column]) -> Column:
