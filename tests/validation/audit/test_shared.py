@@ -282,3 +282,11 @@ def test_what_leaves_a_device_or_a_node_is_no_bandwidth_of_its_memory(audited):
     table = "node type,gpu egress bandwidth (GB/s),node egress bandwidth (GB/s),mem_gb\nH100 SXM5,450,400,80\n"
     assert [one.status for one in audited(table) if one.column == "mem_gb"] == ["right"]
     assert not any(one.is_wrong for one in audited(table))
+
+
+def test_a_column_with_several_peaks_at_base_clocks_is_ambiguous_and_one_is_wrong(audited):
+    table = "device,fp32_tflops\nRTX 3060 Ti,13.7\nRTX 3070 Ti,19.4\nGTX 1080,8.23\n"
+    several, one = audited(table), audited("device,fp32_tflops\nGTX 1080,8.23\n")
+    assert [finding.status for finding in several] == ["ambiguous"] * 3
+    assert several[0].note.endswith("name the clock")
+    assert (one[0].status, one[0].explanations[0].error) == ("wrong", "another clock")

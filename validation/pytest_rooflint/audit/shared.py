@@ -178,6 +178,7 @@ def table_wide(findings: Iterable[Finding], has_sparse: Callable[[Finding], bool
         by_column[one.column].append(one)
     sparse = {name: text for name, column in by_column.items() if (text := _sparse_throughout(column, has_sparse))}
     listed = [_of_sparse_column(one, sparse[one.column]) if one.column in sparse else one for one in listed]
+    listed = _with_base_clocks(listed)
     copied = dict(_copied(listed))
     return [copied.get(position, one) for position, one in enumerate(listed)]
 
@@ -197,6 +198,22 @@ def _of_sparse_column(finding: Finding, text: str) -> Finding:
     if not finding.is_wrong or "sparse for dense" not in _errors(finding):
         return finding
     return replace(_ranked(finding, {"sparse for dense"}), shared=text)
+
+
+def _with_base_clocks(findings: list[Finding]) -> list[Finding]:
+    """The findings; peaks at the base clock are ambiguous where a column has several, as in tables of lasting rates."""
+    at_base = [one.is_wrong and bool(one.explanations) and _is_at_base(one.explanations[0]) for one in findings]
+    number = Counter(one.column for one, is_at_base in zip(findings, at_base, strict=True) if is_at_base)
+    return [
+        replace(one, status="ambiguous", note=f"{one.explanations[0].text}; name the clock", explanations=())
+        if is_at_base and number[one.column] >= MANY
+        else one
+        for one, is_at_base in zip(findings, at_base, strict=True)
+    ]
+
+
+def _is_at_base(first: Explanation) -> bool:
+    return first.error == "another clock" and "base clock" in first.text
 
 
 # ---- of parts
