@@ -508,3 +508,9 @@ def test_numbers_beside_a_figure_that_are_not_read_are_listed(audited):
     )
     listed = [one for one in audited(source, "gpus.py") if one.quantity == "column"]
     assert [one.column for one in listed] == ["warp_slots"]
+
+
+def test_records_that_say_that_they_were_measured_are_not_read(tmp_path):
+    measured = "{'label': 'Achievable', 'tflops': {'bf16': 795}}"
+    source = f"X = {{'h100': [{{'label': 'Peak', 'tflops': {{'bf16': 989}}}}, {measured}]}}"
+    assert [text for *_, text in figures(source, tmp_path)] == ["989"]

@@ -133,8 +133,12 @@ def measured_beside(row: Row, known: Mapping[str, Column]) -> str:
 
 def measured_as(row: Row) -> str:
     """What a row calls its figures where that says that they were measured: `label: Achievable`."""
-    said = (cell.text for name, cell in row.items() if _KIND & set(words_of(name)[-1:]))
-    return next((text for text in said if _MEASURED & set(words_of(text)[:MOST_SAID])), "")
+    return next((cell.text for name, cell in row.items() if says_measured(name, cell.text)), "")
+
+
+def says_measured(name: str, text: str) -> bool:
+    """Whether a text under a name such as `label` or `kind` says that the figures beside it were measured."""
+    return bool(_KIND & set(words_of(name)[-1:])) and bool(_MEASURED & set(words_of(text)[:MOST_SAID]))
 
 
 def stated_by(row: Row, known: Mapping[str, Column]) -> Column:

@@ -24,7 +24,7 @@ from pytest_rooflint.audit.columns import (
 )
 from pytest_rooflint.audit.mentions import is_of_another, mentioned, within, words_in
 from pytest_rooflint.audit.places import Place, says_figure
-from pytest_rooflint.audit.rows import NAME, UNNAMED, Cell, IsDevice, Row
+from pytest_rooflint.audit.rows import NAME, UNNAMED, Cell, IsDevice, Row, says_measured
 from pytest_rooflint.audit.syntax import (
     OTHERS,
     SHORTEST_NAME,
@@ -259,6 +259,8 @@ class _Reader:
 
     def record(self, items: list[tuple[str, ast.expr]], place: Place) -> None:
         """Read the entries of a dict, a call or a tuple; a text in it may name the device of the others."""
+        if any(says_measured(key, plain_text(value)) for key, value in items):
+            return  # no figures of a spec
         if rows := by_row(items, self.is_device):
             for row in rows:
                 self.record(row, place)
