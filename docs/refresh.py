@@ -31,7 +31,7 @@ os.environ |= {"COLUMNS": "80", "NO_COLOR": "1"}
 
 def main() -> int:
     """Refresh all documents, or say what is stale."""
-    files = [HERE.parent / "README.md", *sorted(HERE.glob("*.md"))]
+    files = [HERE.parent / "README.md", *sorted(HERE.glob("*.md")), *sorted(HERE.glob("commands/*.md"))]
     stale = [place for file in files for place in refreshed(file, write="--check" not in sys.argv)]
     for place in stale if "--check" in sys.argv else ():
         print(f"{place}  differs from what the command prints; run: python docs/refresh.py")

@@ -1,6 +1,7 @@
 """The Python that the pages show runs, and prints what they show; the files that a page names are there."""
 
 import doctest
+import functools
 import re
 import tomllib
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 import rooflint
 from pytest_rooflint.suite.judge import judge
 from pytest_rooflint.suite.suite import Suite
+from rooflint.cli.main import COMMANDS
 
 ROOT = Path(__file__).parents[1]
 
@@ -54,6 +56,35 @@ def test_the_files_that_tox_names_are_there():
     named = re.findall(r"\b(?:tests|golden|validation|docs)/[\w/.]+", (ROOT / "tox.ini").read_text(encoding="utf-8"))
     assert len(named) > 5
     assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+LINK = re.compile(r"\]\((?!https?:)([^)\s#]*)(?:#([^)\s]+))?\)")
+
+
+@functools.cache
+def anchors(page: Path) -> set[str]:
+    """What links may name in a page: its headings, as GitHub spells them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_the_links_of_the_documents_lead_somewhere():
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+    links = [(page, *link) for page in pages for link in LINK.findall(page.read_text(encoding="utf-8"))]
+    assert len(links) > 300
+    broken = []
+    for page, path, anchor in links:
+        target = (page.parent / path).resolve() if path else page
+        if not target.exists() or (anchor and target.suffix == ".md" and anchor not in anchors(target)):
+            broken.append(f"{page.relative_to(ROOT)}: {path}#{anchor}")
+    assert broken == []
+
+
+def test_the_index_of_commands_has_a_line_for_each():
+    text = (ROOT / "docs/commands/README.md").read_text(encoding="utf-8")
+    named = re.findall(r"^\| \[`([\w-]+)", text, re.MULTILINE)
+    assert set(named) == set(COMMANDS)
 
 
 def test_the_readme_has_the_number_of_figures_that_may_be_unguarded():
