@@ -36,7 +36,8 @@ def by_cause(
     """Failing claims with one cause together, each claim once; groups in the order of their first claim.
 
     The cause is the change since the base that makes a claim fail; else a repair that was seen to fix several claims
-    and to break none; else the fact that the first candidate cause names, with what to write there. In a group those
+    and to break none; else the fact that the first candidate cause names, with what to write there; else the reason for
+    which claims of a file have no figure, such as an unknown device. In a group those
     that name the repair come first, then the clearest; those that fail because of several changes come last.
     """
     keys, several = dict[str, object](), set[str]()
@@ -54,8 +55,9 @@ def by_cause(
     groups = dict[object, list[Verdict]]()
     for one in fails:
         first = one.causes[0] if one.causes else None
-        fact = (first.file, first.line, first.path, first.repair) if first and first.file else one.nodeid
-        groups.setdefault(keys.get(name(one), fact), []).append(one)
+        fact = (first.file, first.line, first.path, first.repair) if first and first.file else None
+        said = (one.file, one.reason) if one.reason and not one.obtained else one.nodeid
+        groups.setdefault(keys.get(name(one), fact or said), []).append(one)
 
     def last(one: Verdict) -> tuple[object, ...]:
         by_change = isinstance(keys.get(name(one)), int)

@@ -67,6 +67,11 @@ def counted(number: int, noun: str) -> str:
     return f"{grouped(number)} {noun}{'' if number == 1 else 's'}"
 
 
+def article(name: str) -> str:
+    """A noun with its article: `a peak`, `an intensity`, `an NPU`."""
+    return f"{'an' if name[:1].lower() in 'aeiou' or name.lower() == 'npu' else 'a'} {name}"
+
+
 def fail_text(number: int, noun: str = "claim") -> str:
     """`1 claim fails`, `2 claims fail`."""
     return f"{counted(number, noun)} {'fails' if number == 1 else 'fail'}"

@@ -244,7 +244,10 @@ def _problem(detail: ErrorDetails, document: Document, model: type[BaseModel]) -
     if detail["type"] == "missing":
         return document.problem(path[:-1], f"{dotted}: is missing")
     message = detail["msg"]
-    if detail["type"] not in ("fact", "precision", "claim"):
+    if detail["type"] == "model_type":
+        keys = ", ".join(_keys_at(path, model, required=True) or _keys_at(path, model))
+        message = f"want {{{keys}}}, found {_short(detail['input'])}"
+    elif detail["type"] not in ("fact", "precision", "claim"):
         text = message.replace("Input should be", "want").replace("String should", "want a text that should")
         message = f"{text[:1].lower()}{text[1:]}, found {_short(detail['input'])}"
     return document.problem(path, f"{dotted}: {message}")
@@ -263,8 +266,8 @@ def _unknown_key(path: tuple[str | int, ...], model: type[BaseModel]) -> str:
     return f"unknown key '{'.'.join(map(str, path))}'" + (f"; did you mean '{near[0]}'?" if near else "")
 
 
-def _keys_at(path: tuple[str | int, ...], model: type[BaseModel]) -> list[str]:
-    """Keys that the model has at a path; none where it has no such path."""
+def _keys_at(path: tuple[str | int, ...], model: type[BaseModel], *, required: bool = False) -> list[str]:
+    """Keys that the model has at a path, or those that it must have; none where it has no such path."""
     here: Any = model
     for part in path:
         if _is_model(here):
@@ -273,7 +276,8 @@ def _keys_at(path: tuple[str | int, ...], model: type[BaseModel]) -> list[str]:
         elif getattr(here, "__origin__", None) in (dict, list):
             here = here.__args__[-1]
         here = next((one for one in getattr(here, "__args__", ()) if _is_model(one) and not _is_container(here)), here)
-    return list(here.model_fields) if _is_model(here) else []
+    fields = here.model_fields if _is_model(here) else {}
+    return [key for key, info in fields.items() if info.is_required() or not required]
 
 
 def _is_model(thing: Any) -> bool:

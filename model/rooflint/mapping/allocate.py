@@ -116,7 +116,8 @@ def _laid(
     """The layout that the circuit of the first unit asks for."""
     unit = units[0]
     if unit.circuit is None:
-        raise MappingError(f"{hardware.id} does not say units.{unit.name}.circuit, so its layout is not known")
+        missing = f"units.{unit.name}.circuit, such as tensor_core or systolic_mac"
+        raise MappingError(f"{hardware.id} does not say {missing}, so its layout is not known")
     if _in_threads(hardware, unit):
         return on_threads(hardware, unit, workload, compute, tile)
     if tile:

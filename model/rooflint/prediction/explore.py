@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from rooflint.base import units
 from rooflint.base.errors import RooflintError
 from rooflint.base.shards import HERE, ClusterError, Workers, results
+from rooflint.base.text import article
 from rooflint.coefficients.library import FREE, launch_overhead
 from rooflint.energy.model import Energies
 from rooflint.hardware.device import Hardware
@@ -276,7 +277,7 @@ def _launches(base: Hardware, energies: Energies, launch: str) -> Parameter:
     """The launch overhead that a device states nowhere and predictions take from others of its kind."""
     overhead, kind = launch_overhead(base, energies.coefficients, launch), kind_of(LAUNCH)
     if overhead is None or kind is None:
-        why = "launches are free" if launch == FREE else f"none of a {base.kind} is known"
+        why = "launches are free" if launch == FREE else f"none of {article(base.kind)} is known"
         raise VaryError(f"{LAUNCH}: there is none to vary: {why}")
     return Parameter(LAUNCH, kind, overhead.typical, {LAUNCH: 1.0}, f"{LAUNCH} of the base: {overhead.basis}")
 

@@ -15,6 +15,7 @@ import numpy as np
 from rooflint.base.errors import RooflintError
 from rooflint.base.facts import Fact
 from rooflint.base.precision import POLICIES, WIDE, Policy
+from rooflint.base.text import article
 from rooflint.base.units import SECONDS, format_quantity
 from rooflint.coefficients.library import FREE, launch_overhead
 from rooflint.coefficients.ranges import Coefficient
@@ -422,7 +423,9 @@ def _on_silicon(
     if setting.policy:
         raise MissingFactError(f"kernels of {setting.compute} are not among the measurements of {hardware.label}")
     if not hardware.traits.has_kernel_models:
-        raise MissingFactError(f"{hardware.label} is a {hardware.kind}, and kernel times are calibrated for GPUs only")
+        raise MissingFactError(
+            f"{hardware.label} is {article(hardware.kind)}, and kernel times are calibrated for GPUs only"
+        )
     from rooflint.kernels.network import on_silicon  # noqa: PLC0415
 
     gap_s = None if setting.launch == FREE else plain.overhead_s
@@ -435,11 +438,13 @@ def _launch_reason(
 ) -> Mapping[str, str]:
     """What a reader must know of a launch overhead that is not the vendor's own."""
     if overhead is None:
-        return {"launch": f"no launch overhead of a {hardware.kind} like {hardware.id} is known; counted as none"}
+        return {
+            "launch": f"no launch overhead of {article(hardware.kind)} like {hardware.id} is known; counted as none"
+        }
     if energies.coefficients.launch_overhead(hardware, launch):
         return {}
     instead = f"{format_quantity(overhead.typical, SECONDS)} ({overhead.basis}) is used instead"
-    return {"launch": f"no {launch} launch overhead of a {hardware.kind} like {hardware.id} is known; {instead}"}
+    return {"launch": f"no {launch} launch overhead of {article(hardware.kind)} like {hardware.id} is known; {instead}"}
 
 
 def _or_reason(reasons: dict[str, str], what: str, found: Callable[[], T]) -> T | None:

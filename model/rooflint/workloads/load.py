@@ -276,6 +276,8 @@ def _like(name: str, roots: Sequence[Path]) -> str:
 
 def _onnx(file: Path, shapes: Shapes) -> Workload:
     """Read in a fraction of a second, so that nothing is kept."""
+    if not file.exists():
+        raise WorkloadError(f"{file}: no such file")
     if find_spec("onnx") is None:
         raise RooflintError(f"{file}: reading it needs onnx; {extra('onnx')}")
     from rooflint.workloads.onnx_graph import read_onnx  # noqa: PLC0415  # onnx only where it is needed

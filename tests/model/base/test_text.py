@@ -8,6 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from rooflint.base.text import (
+    article,
     changed,
     counted,
     fail_text,
@@ -40,6 +41,11 @@ def test_a_long_id_keeps_its_file_its_beginning_and_its_end():
 
 def test_a_count_has_a_plural_but_for_one():
     assert [counted(number, "device") for number in (0, 1, 2)] == ["0 devices", "1 device", "2 devices"]
+
+
+def test_a_noun_has_the_article_of_its_sound():
+    nouns = [article(noun) for noun in ("peak", "intensity", "npu", "gpu")]
+    assert nouns == ["a peak", "an intensity", "an npu", "a gpu"]
 
 
 def test_numbers_of_five_digits_and_more_are_grouped():

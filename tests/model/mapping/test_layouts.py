@@ -226,7 +226,7 @@ def test_a_unit_without_a_circuit_is_told_so(specs):
             clock: [1 GHz, wp, p. 1]
             macs_per_clock: {fp32: [1 MAC, wp, p. 1]}
         """)
-    with pytest.raises(MappingError, match=r"does not say units\.engine\.circuit"):
+    with pytest.raises(MappingError, match=r"does not say units\.engine\.circuit, such as tensor_core or systolic_mac"):
         allocate(device, gemm(8, 8, 8), compute="fp32")
 
 

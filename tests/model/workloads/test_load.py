@@ -263,9 +263,17 @@ def test_a_file_without_a_network_names_what_is_wanted(name, message, tmp_path):
 
 def test_a_file_in_onnx_needs_an_extra_that_the_message_names(tmp_path, monkeypatch):
     monkeypatch.setattr(load, "find_spec", lambda name: None)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "net.onnx").write_bytes(b"")
     with pytest.raises(RooflintError) as error:
         network("net.onnx")
     assert str(error.value) == f"net.onnx: reading it needs onnx; {extra('onnx')}"
+
+
+def test_a_file_in_onnx_that_is_not_there_needs_no_extra(monkeypatch):
+    monkeypatch.setattr(load, "find_spec", lambda name: None)
+    with pytest.raises(RooflintError, match=r"^no\.onnx: no such file$"):
+        network("no.onnx")
 
 
 # ---- code of others

@@ -213,7 +213,12 @@ def test_every_problem_of_a_file_comes_at_once_with_its_line(refused):
         ("count: core, expect: 4.00 W", "'4.00 W' is in W"),
         ("tdp: rated, expect: 15", "a tdp is in W, '15' is"),
         ("tdp: rated, expect: 8 W", "'8 W' implies ±6.2 %, wider than ±5%; write '8 W ± 1 %' if the figure is exact"),
-        ("bandwidth: lpddr5, expect: 100 GB/s ± 5 %", "tolerance '± 5 %' exceeds the printed precision; add 'why:'"),
+        (
+            "bandwidth: lpddr5, expect: 100 GB/s ± 5 %",
+            "tolerance '± 5 %' exceeds the printed precision, ±0.5 %; remove it or add 'why:'",
+        ),
+        ("tdp: rated, expect: 400W", "expect: '400W' is not a number with a unit; put a space between number and unit"),
+        ("peak: mac_array int8, expect: 312e12", "expect: a peak is in op/s, '312e12' is a bare number; add its unit"),
         ("bandwidth: lpddr5, expect: nan", "cannot read 'nan'"),
         ("count: core, expect: 0", "want a value above zero"),
         ("count: core, expect: -4", "want a value in '-4'"),
@@ -292,6 +297,12 @@ def test_an_architecture_has_rates_but_no_peaks(refused, load):
     ]
     (claim,) = load("  - {ratio: mac_array int8 / mac_array fp16, expect: 2}\n", head).claims
     assert (claim.hardware, claim.architecture) == (None, "acme/a1")
+
+
+def test_a_source_that_is_a_text_is_told_its_keys(refused):
+    assert refused("  - {count: core, expect: 4}\n", "hardware: acme/x1\nsource: Brief\nclaims:\n") == [
+        (2, "source: want {document, grade}, found 'Brief'")
+    ]
 
 
 def test_nobody_is_quoted_by_silence(refused):

@@ -66,6 +66,17 @@ def test_other_causes_keep_their_blocks(halved, red):
 
 
 @pytest.mark.slow
+def test_claims_without_a_figure_for_one_reason_are_one_block(tiny, red):
+    tiny.edit("golden/x1.yaml", "hardware: acme/x1", "hardware: acme/x9")
+    result = tiny.run()
+    text = result.stdout.str()
+    several = text.count("FAILED golden/x1.yaml::")
+    assert several > 3
+    assert text.count("reason    unknown device 'acme/x9'") < several
+    assert "more claims for the same cause, listed below (-v shows all)" in text
+
+
+@pytest.mark.slow
 def test_other_tests_fail_as_they_do_without_us(halved):
     halved.write("tests/test_own.py", "def test_own():\n    assert 1 == 2\n")
     result = halved.run("tests", "golden")

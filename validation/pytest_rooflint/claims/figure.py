@@ -11,10 +11,11 @@ from itertools import pairwise
 from pytest_rooflint.claims.obtained import REFUTED, check_refuted, order
 from pytest_rooflint.golden import replay
 from pytest_rooflint.golden.historical import CountedPower
-from pytest_rooflint.golden.kinds import STORAGE, WORKLOAD, Claim, ClaimError, Context, Kind, Obtained, article
+from pytest_rooflint.golden.kinds import STORAGE, WORKLOAD, Claim, ClaimError, Context, Kind, Obtained
 from pytest_rooflint.golden.replay import Assumed, NotGivenError, is_ratio, subject_of
 from rooflint.base import units
 from rooflint.base.precision import rate_unit
+from rooflint.base.text import article
 from rooflint.base.units import Dimension, format_quantity
 from rooflint.coefficients.library import FREE
 from rooflint.energy.model import Energies

@@ -170,10 +170,12 @@ class _Parser:
         self.position = 0
 
     def _tokens(self) -> "list[tuple[str, str]]":
-        found, at = [], 0
+        found, at = list[tuple[str, str]](), 0
         while self.text[at:].strip():
             match = _TOKEN.match(self.text, at)
             if not match:
+                if found and found[-1][0] == "value" and not self.text[at].isspace():  # a unit behind its number
+                    self._interval(f"{found[-1][1]}{self.text[at:].split()[0]}")
                 raise ExpectationError(f"cannot read '{self.text[at:].strip()}' in '{self.text}'")
             found.append((str(match.lastgroup), match[str(match.lastgroup)]))
             at = match.end()

@@ -276,11 +276,6 @@ class Obtained:
         return Case(ladder, span, self.hardware, registry, unit, precision, self.sparse)
 
 
-def article(name: str) -> str:
-    """A noun with its article: `a peak`, `an intensity`."""
-    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
-
-
 @dataclass(frozen=True)
 class Kind:
     """One kind of claim."""

@@ -12,12 +12,13 @@ from pydantic import ValidationError
 
 from pytest_rooflint.golden import kinds
 from pytest_rooflint.golden.expect import WIDE, WIDEST, Expectation, ExpectationError, is_wide, parse_expectation
-from pytest_rooflint.golden.kinds import Claim, ClaimError, ClaimSource, Golden, Kind, Xfail, article, slug
+from pytest_rooflint.golden.kinds import Claim, ClaimError, ClaimSource, Golden, Kind, Xfail, slug
 from pytest_rooflint.golden.schema import CommonSpec, GoldenSpec
 from rooflint.base import strict_yaml
 from rooflint.base.errors import InputError, Problem, RooflintError, refuse
 from rooflint.base.strict_yaml import Document
-from rooflint.base.units import measure
+from rooflint.base.text import article
+from rooflint.base.units import DIMENSIONLESS, measure
 from rooflint.hardware.spec_files import problems_of, refuse_empty
 
 _OURSELVES = re.compile(r"\brooflint\b", re.IGNORECASE)
@@ -190,11 +191,15 @@ class _Reader:
             raise ClaimError(f"expect: {error}") from error
         if kind.dimension is not None and expectation.dimension != kind.dimension:
             found = measure(expectation.dimension)
+            bare = "; add its unit" if expectation.dimension == DIMENSIONLESS else ""
             raise ClaimError(
-                f"expect: {article(kind.name)} is {measure(kind.dimension)}, '{expectation.text}' is {found}"
+                f"expect: {article(kind.name)} is {measure(kind.dimension)}, '{expectation.text}' is {found}{bare}"
             )
         if expectation.tolerance == "stated" and not expectation.justified and not common.why:
-            raise ClaimError(f"tolerance '{expectation.stated}' exceeds the printed precision; add 'why:'")
+            printed = expectation.digits.tolerance_text if expectation.digits else ""
+            raise ClaimError(
+                f"tolerance '{expectation.stated}' exceeds the printed precision, {printed}; remove it or add 'why:'"
+            )
         _not_too_wide(expectation, common)
         return expectation
 

@@ -19,12 +19,12 @@ from pytest_rooflint.golden.kinds import (
     Obtained,
     UnavailableError,
     Xfail,
-    article,
 )
 from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Outcome, Verdict
 from rooflint.base.errors import InputError, RooflintError, shown, shown_short
 from rooflint.base.facts import Fact
+from rooflint.base.text import article
 from rooflint.base.units import measure
 from rooflint.diagnosis.causes import AS_SPARSE, Cause, Span, ratio_text
 from rooflint.diagnosis.diagnose import candidates, shortlist

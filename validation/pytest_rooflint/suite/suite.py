@@ -7,12 +7,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_rooflint.golden.kinds import Claim, ClaimError, Golden, article
+from pytest_rooflint.golden.kinds import Claim, ClaimError, Golden
 from pytest_rooflint.golden.read import is_valid, load
 from rooflint.base.errors import InputError, RooflintError
 from rooflint.base.files import read_text
 from rooflint.base.parsed import Parsed
 from rooflint.base.project import NO_GOLDEN, configured, golden_folders
+from rooflint.base.text import article
 from rooflint.hardware.device import Hardware
 from rooflint.hardware.names import system_of
 from rooflint.hardware.registry import Registry
