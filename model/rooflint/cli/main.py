@@ -117,6 +117,17 @@ def _sanitized_usage() -> Iterator[None]:
         raise
 
 
+@contextmanager
+def _with_a_precision_to_try() -> Iterator[None]:
+    """Where a device lacks the precision, which may be the default, the nearest one that it has is named."""
+    try:
+        yield
+    except RooflintError as error:
+        if nearest := getattr(error, "instead", None):
+            raise RooflintError(f"{error}; try -p {nearest}") from error
+        raise
+
+
 def _how_to_name_several(error: Any) -> str:
     """How several devices are named, where words are left over in a command that takes devices."""
     takes = {option for one in error.ctx.command.params for option in one.opts} if error.ctx else ()
@@ -137,7 +148,7 @@ class Program(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Read the words of the command, and run it."""
-        with _sanitized_usage():
+        with _sanitized_usage(), _with_a_precision_to_try():
             return super().invoke(ctx)
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002

@@ -17,7 +17,7 @@ from rooflint.base.units import BYTES, BYTES_PER_S, OPS_PER_MAC, format_number, 
 from rooflint.diagnosis.causes import Case, Cause, Span, ratio_text
 from rooflint.diagnosis.explanations import Explanation
 from rooflint.diagnosis.figures import Figure, figures
-from rooflint.diagnosis.values import COUNTS, is_built, is_clock, is_plain, round_value
+from rooflint.diagnosis.values import COUNTS, exchanged, is_built, is_clock, is_plain, round_value
 from rooflint.hardware.device import Facts, Hardware
 from rooflint.hardware.registry import Registry
 
@@ -29,6 +29,7 @@ FAMILIES = (_NARROW, frozenset(PRECISIONS) - _NARROW)
 """Precisions whose rates are taken for one another: matrix rates of 16 bit and less, and the wide ones."""
 
 REASON = "; it is the "
+_PREFIXES = "kMGTP"
 
 
 def other_clocks(case: Case, factor: Factor) -> Iterator[Cause]:
@@ -57,7 +58,7 @@ def other_precisions(case: Case, factor: Factor) -> Iterator[Cause]:
         other = unit.facts[f"macs_per_clock.{precision}"] if unit else factor.fact
         if precision != case.precision and not math.isclose(other.value, factor.value):
             text = f"the expectation is the {precision} figure ({other.display}/clock)"
-            yield Cause(text, factor.value / other.value, 1.8, factor.fact)
+            yield Cause(text, factor.value / other.value, 1.8, of_claim=True)
 
 
 def candidate_causes(case: Case, span: Span) -> list[Cause]:
@@ -110,7 +111,9 @@ def _needed(case: Case, span: Span, fact: Fact) -> Iterator[Cause]:
     """This fact alone is wrong; its right value, or its present one, is known from elsewhere."""
     others = _like(case, fact)
     low, high = fact.value / span.high, fact.value / span.low
-    wanted = next((other.value for other in others if low <= other.value <= high), None) or round_value(fact, span)
+    known = next((other.value for other in others if low <= other.value <= high), None)
+    mistyped = exchanged(fact, low, high)
+    wanted = known or mistyped or round_value(fact, span)
     if wanted is None or not _plausible(case, fact, wanted):
         return
     needed = fact.with_value(wanted)
@@ -119,7 +122,9 @@ def _needed(case: Case, span: Span, fact: Fact) -> Iterator[Cause]:
         text = f"{short(fact)} {fact.display} is {times(span.factor)} the {inherited.display} of {_stem(inherited)}"
         yield Cause(text, span.factor, 0.8, fact, inherited)
         return
-    needed, why = _of_bits(fact, needed)
+    needed, why = _of_bits(fact, _of_prefix(fact, needed))
+    if wanted == mistyped and not known:
+        why = ": two digits are exchanged"
     text = f"{short(fact)} {fact.display} would have to be {needed.display}{why}"
     # siblings often run at the same clock, and many devices have the same memory
     own = _own_clocks(case, fact) if is_clock(fact) else _siblings(case, fact) if is_part(fact) else others
@@ -137,7 +142,18 @@ def _needed(case: Case, span: Span, fact: Fact) -> Iterator[Cause]:
     elif taken_from and (supported or is_clock(fact)):
         yield Cause(f"{text}; {fact.display} is that of {taken_from}", span.factor, 1.2, fact, needed)
     else:
-        yield Cause(text, span.factor, 1.7 if supported else _unsupported_cost(fact, wanted), fact, needed)
+        cost = 1.7 if supported or wanted == mistyped else _unsupported_cost(fact, wanted)
+        yield Cause(text, span.factor, cost, fact, needed)
+
+
+def _of_prefix(fact: Fact, needed: Fact) -> Fact:
+    """The value that a fact needs with the digits that it has, where its prefix is off by a thousand."""
+    number, _, unit = fact.display.partition(" ")
+    step = next((one for one in (1, -1) if math.isclose(needed.value, fact.value * 1000.0**one, rel_tol=1e-6)), 0)
+    place = _PREFIXES.find(unit[:1]) + step if unit[:1] and step else -1
+    if unit[:1] not in _PREFIXES or not 0 <= place < len(_PREFIXES) or unit[1:2] == "i":
+        return needed
+    return replace(fact, quantity=parse_quantity(f"{number} {_PREFIXES[place]}{unit[1:]}"))
 
 
 def _of_bits(fact: Fact, needed: Fact) -> tuple[Fact, str]:
@@ -278,6 +294,8 @@ def rates(case: Case, span: Span, convention: float) -> list[Cause]:
     what = f"macs_per_clock {format_number(taken)}" if convention == 1.0 else f"{format_number(taken)} MAC/clock"
     text = f"{what} is {times(share)} {_whose(case, fact, needed)}"
     known = _known_rates(case, taken)
+    if convention != 1.0:  # two errors at once are likelier of rates that are taken for one another
+        known = [one for one in known if _is_alike(one[2], case.precision)]
     nearest = min((cost for cost, _, _ in known), default=2.2)
     message = f"{text}{REASON}{_listed(known, nearest)}" if known else text
     if not known and convention != 1.0:

@@ -14,6 +14,7 @@ _ROUND = 1e-9
 UNKNOWN = "no known cause"
 """What is said of a ratio that nothing explains."""
 AS_SPARSE = "add 'sparse: true'"
+ONE_WAY = "add 'one-way' behind the name of the link"
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +149,7 @@ def conventions(case: Case) -> list[Cause]:
     if "directions" in names:
         causes += [
             Cause("both directions are in the rate already, and counted × 2 again", 2.0, 1.0, carried=True),
-            Cause("one direction is expected, both are counted ('one-way' is one)", 2.0, 1.1, of_claim=True),
+            Cause("the expectation is of one direction, the link of both", 2.0, 1.1, of_claim=True, remedy=ONE_WAY),
             Cause("the rate of a link is halved, as if it were of both directions", 0.5, 1.1, carried=True),
         ]
     if "devices" in names:

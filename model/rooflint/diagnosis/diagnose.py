@@ -48,6 +48,7 @@ _TELLING = {
     "bandwidth": "bandwidth",
     "capacity": "capacity",
     "link_rate": "link",
+    "tdp": "tdp",
 }
 """Factors that tell which quantity a ladder derives."""
 _IDENTITIES = frozenset({"another device", "another device + sparse for dense", "another mode", "another precision"})
@@ -91,13 +92,23 @@ def shortlist(causes: Iterable[Cause], most: int = MAX_CAUSES, within: float = 0
     A cause that is much less simple than the best of its kind is left out.
     """
     asked = [cause for cause in causes if (cause.fixes or 0) >= cause.needs and not (cause.needs and cause.breaks)]
-    ranked = sorted(asked, key=lambda cause: (bool(cause.breaks), -(cause.fixes or 0), cause.cost))
+    are_tried = any(cause.fixes is not None for cause in asked)
+
+    def fixes(cause: Cause) -> int:
+        """Claims that the repair fixes; that of an expectation fixes its own claim."""
+        return cause.fixes or int(are_tried and cause.of_claim)
+
+    def cost(cause: Cause) -> float:
+        return cause.cost + (DOUBT if are_tried and cause.of_claim else 0.0)
+
+    ranked = sorted(asked, key=lambda cause: (bool(cause.breaks), -fixes(cause), cost(cause)))
     if not ranked:
         return []
     best = ranked[0]
     alike = [cause for cause in ranked if bool(cause.breaks) == bool(best.breaks)]
     if best.fixes is None:
-        return [cause for cause in alike if cause.cost <= best.cost + within][:most]
+        far = 3 * within if are_tried else within  # a fact that mends as many claims is not ruled out
+        return [cause for cause in alike if cause.cost <= best.cost + far][:most]
     simplest = min(cause.cost for cause in alike if cause.fixes == best.fixes)
     reach = {cause: 3 * within if cause.fixes == best.fixes else within for cause in alike}  # a tie is not decided
     alike = [cause for cause in alike if cause.cost <= simplest + reach[cause]]
@@ -187,6 +198,8 @@ def _identities(case: Case) -> Iterator[Cause]:
     ):
         return
     given = _rests_on_given(case)
+    if quantity == "tdp" and not given:  # a round figure that many devices have, so nothing doubts the expectation
+        return
     low, high = (case.ladder.result / edge for edge in (case.span.high, case.span.low))
     printed = Printed(math.sqrt(low * high), high - low, "")
     asked = Asked(quantity, case.precision, case.unit if quantity == "peak" else None, sparse=case.sparse or None)

@@ -1,6 +1,7 @@
 """Values that a fact can have: widths of buses, rates, counts and clocks that are built, in the digits of documents."""
 
 import math
+from itertools import pairwise
 
 from rooflint.base.facts import Fact, leading_number
 from rooflint.base.units import DIMENSIONLESS, HERTZ
@@ -60,6 +61,18 @@ def round_value(fact: Fact, span: Span) -> float | None:
         wanted = float(f"{math.sqrt(low * high) / unit:.{digits - 1}e}") * unit
         if low <= wanted <= high and (not whole or wanted == int(wanted)):
             return wanted
+    return None
+
+
+def exchanged(fact: Fact, low: float, high: float) -> float | None:
+    """The value in a range that a fact has once two neighbouring digits are exchanged, as they are mistyped."""
+    number = fact.quantity.text.partition(" ")[0]
+    unit = fact.value / leading_number(fact.quantity.text)
+    for place, (one, two) in enumerate(pairwise(number)):
+        if one.isdigit() and two.isdigit() and not (place == 0 and two == "0"):
+            wanted = float(f"{number[:place]}{two}{one}{number[place + 2 :]}") * unit
+            if one != two and low <= wanted <= high:
+                return wanted
     return None
 
 

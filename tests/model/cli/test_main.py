@@ -96,6 +96,10 @@ def test_without_a_command_there_is_help(run):
         (("hardware", "show", "zzzzzzzz"), "unknown device 'zzzzzzzz' ("),
         (("hardware", "list", "zzzzzzzz"), "no device matches 'zzzzzzzz' ("),
         (("peaks", "nvidia/t4", "-p", "fp8"), "nvidia/t4 does not support fp8 (has: fp16, fp32, fp64, int4, int8)"),
+        (
+            ("analyze", "resnet18", "nvidia/t4"),
+            "nvidia/t4 does not support bf16 (has: fp16, fp32, fp64, int4, int8); try -p fp16",
+        ),
         (("peaks", "nvidia/t4", "-p", "fp17"), "unknown precision 'fp17' (known: "),
     ],
 )

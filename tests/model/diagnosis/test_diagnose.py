@@ -371,6 +371,36 @@ def test_what_dies_of_one_generation_share_is_no_better_suspect_than_a_rate_that
     assert (first.fact.path, first.repair) == (path, "1 MAC")
 
 
+def alone(device, path, written, expected, **more):
+    """The first cause where a fact of a device, which is the figure, has another value than a document prints."""
+    fact = replace(device.facts[path], quantity=parse_quantity(written))
+    ladder = Ladder((Factor(path.rpartition(".")[2], fact.value, fact.display, fact),))
+    ratio = fact.value / expected
+    return diagnose(Case(ladder, Span(0.999 * ratio, 1.001 * ratio), device, REGISTRY, **more))[0]
+
+
+def test_two_digits_that_were_exchanged_are_put_back():
+    first = alone(REGISTRY.get("amd/mi300x"), "tdp", "570 W", 750.0)
+    assert (first.text, first.repair) == ("tdp 570 W would have to be 750 W: two digits are exchanged", "750 W")
+
+
+def test_a_wrong_prefix_keeps_the_digits():
+    first = alone(REGISTRY.get("nvidia/l40s"), "memories.gddr6.capacity", "48 MB", 48e9)
+    assert (first.fact.display, first.repair) == ("48 MB", "48 GB")
+
+
+def test_a_power_that_documents_print_of_another_device_is_named_where_the_spec_is_given():
+    first = alone(A100, "tdp", "400 W", 300.0, given=lambda fact: True)
+    assert first.of_claim
+    assert first.text.startswith("the expectation is the tdp of nvidia/a100-pcie-80gb, 300 W")
+
+
+def test_the_figure_of_another_precision_is_what_the_claim_quotes():
+    right = H100.unit("tensor_core").peak_ops_per_s("bf16")
+    found = candidates(peak(H100, "tensor_core", "bf16", right / 2, right / 2000))
+    assert {cause.text: cause.of_claim for cause in found}["the expectation is the tf32 figure (256 MAC/clock)"]
+
+
 # ------------------------------------------------------------------------------------------------- what a trial tells
 
 
@@ -386,6 +416,12 @@ def test_a_repair_that_mends_more_goes_before_a_simpler_one():
 def test_a_repair_that_breaks_what_is_green_comes_after_one_that_does_not():
     found = shortlist([tried("breaks", 1.0, fixes=9, breaks=1), tried("clean", 1.5, fixes=1, breaks=0)])
     assert found[0].text == "clean"
+
+
+def test_an_expectation_is_doubted_before_a_fact_that_mends_no_other_claim_and_is_much_less_simple():
+    claim = replace(tried("claim", 1.1), of_claim=True)
+    for cost, fixes, first in [(2.0, 1, "claim"), (1.5, 1, "fact"), (2.0, 2, "fact")]:
+        assert shortlist([tried("fact", cost, fixes=fixes, breaks=0), claim])[0].text == first
 
 
 def test_a_cause_that_is_much_less_simple_is_left_out():

@@ -3,7 +3,7 @@
 import pytest
 
 from rooflint.diagnosis.causes import Span
-from rooflint.diagnosis.values import _is_bus, is_built, is_plain, round_value
+from rooflint.diagnosis.values import _is_bus, exchanged, is_built, is_plain, round_value
 from rooflint.hardware.registry import Registry
 
 REGISTRY = Registry()
@@ -86,3 +86,9 @@ def test_a_wide_tolerance_leaves_the_roundest_value(family):
     # 1500 MHz / 1.2 to 1.3 are 1154 to 1250 MHz, whose middle is 1201; of 8/2.9 to 8/3.1 Gbit/s, 8/3 is not printed
     assert round_value(family.big.facts[CLOCK], Span(1.21, 1.29)) == pytest.approx(1.2e9)
     assert round_value(family.big.facts[PIN_RATE], Span(2.9, 3.1)) == pytest.approx(2.7e9 / 8)
+
+
+def test_neighbouring_digits_are_exchanged_within_a_range():
+    fact = Registry().get("nvidia/t4").facts["tdp"]
+    found = [exchanged(fact.with_value(wrong), 74.0, 76.0) for wrong in (57.0, 75.0, 70.0)]
+    assert found == [75.0, None, None]

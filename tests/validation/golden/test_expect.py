@@ -278,7 +278,7 @@ def test_slack_of_an_exact_value_is_all_or_nothing():
         ("-5 GB/s", "want a value in '-5 GB/s'"),
         ("170 TOPS", "unknown unit 'TOPS'; write TOP/s"),
         ("204.8 Gbps", "write GB/s or Gbit/s"),
-        ("5.3TFLOP/s", "cannot read 'TFLOP/s'"),
+        ("5.3TFLOP/s", "'5.3TFLOP/s' is not a number with a unit; put a space between number and unit"),
         ("1,979 TFLOP/s", "cannot read ',979 TFLOP/s'"),
         ("5 GB/s + 5 GB", "adds or subtracts values of different units"),
         ("5 GB/s - 5 W", "adds or subtracts values of different units"),
@@ -484,3 +484,19 @@ def test_no_shipped_golden_is_stale():
     stated = [claim for claim in suite.claims() if claim.expectation and claim.expectation.tolerance == "stated"]
     assert stated
     assert [str(claim.file) for claim in stated if judge(claim, "", suite).stale] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "share"),
+    [
+        ("312000 GFLOP/s", 0.5 / 312),
+        ("660 TOP/s", 0.5 / 66),
+        ("989 TFLOP/s", 0.0),
+        ("200 GB/s", 0.0),  # of two steps, in which all agrees
+        ("312000.0 GFLOP/s", 0.0),
+        ("6912", 0.0),
+        ("1600 GB/s / 2", 0.0),
+    ],
+)
+def test_zeros_at_the_end_of_a_whole_number_may_be_rounded(text, share):
+    assert parse_expectation(text).rounding == share

@@ -53,7 +53,7 @@ def obtain_tdp(claim: Claim, context: Context) -> Obtained:
     fact = hardware.facts.get("tdp" if claim.subject == "rated" else f"powers.{claim.subject}")
     if fact is None:
         raise UnsupportedError(f"{hardware.id} has no {claim.subject} power")
-    return product(one_fact("power", fact), WATTS, hardware)
+    return product(one_fact(fact.path.rpartition(".")[0] or fact.path, fact), WATTS, hardware)
 
 
 TDP = Kind("tdp", "a rated, typical or measured power of the device", obtain_tdp, WATTS, check=check_tdp)

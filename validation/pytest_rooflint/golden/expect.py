@@ -17,6 +17,9 @@ from rooflint.base.units import RANGE, Dimension, UnitError, format_number, in_r
 ROUNDING_ERROR = 1e-12
 """Relative error allowed for floating-point arithmetic; there is no absolute tolerance."""
 
+FEWEST_STEPS = 25
+"""A whole number with zeros at its end may be rounded to as many steps, to 2 % of it; in coarser ones all agrees."""
+
 LONGEST = 200
 """Maximum characters of an expectation; also limits how deep brackets nest."""
 
@@ -101,6 +104,12 @@ class Expectation:
         if self.value > self.low:
             return (obtained - self.low) / (self.value - self.low)
         return float(self.holds(obtained))
+
+    @property
+    def rounding(self) -> float:
+        """Half a step of the last digit but zeros, as a share, where a whole number may be rounded; else 0. [1]"""
+        number = re.match(r"(\d+?)0+(?= \S+$)", self.text)
+        return 0.5 / int(number[1]) if number and int(number[1]) >= FEWEST_STEPS else 0.0
 
     @property
     def width(self) -> float:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from pytest_rooflint.golden import kinds
 from pytest_rooflint.golden.expect import Expectation
@@ -24,10 +24,11 @@ from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Outcome, Verdict
 from rooflint.base.errors import InputError, RooflintError, shown, shown_short
 from rooflint.base.facts import Fact
-from rooflint.base.text import article
+from rooflint.base.text import article, counted
 from rooflint.base.units import measure
+from rooflint.diagnosis.candidate_causes import short
 from rooflint.diagnosis.causes import AS_SPARSE, Cause, Span, ratio_text
-from rooflint.diagnosis.diagnose import candidates, shortlist
+from rooflint.diagnosis.diagnose import MAX_CAUSES, candidates, shortlist
 from rooflint.hardware.device import UndisclosedError
 
 SMALL = 1e-3
@@ -65,11 +66,23 @@ def judge(
         return verdict
     if trial and verdict.outcome == "fail":
         trial.say("searching for causes")
-    causes = (*obtained.causes, *_causes(obtained, *_sought(expectation, excused, verdict.ratio), context))
+    rounded = _rounded(expectation, verdict.ratio)
+    causes = (*obtained.causes, *rounded, *_causes(obtained, *_sought(expectation, excused, verdict.ratio), context))
     ranked = (ranking if verdict.outcome == "fail" else _simplest)(causes)
+    if trial and verdict.outcome == "fail":
+        ranked = trial.with_outlier(claim, ranked)
     if excused and is_known_wrong(verdict):
         verdict = replace(verdict, reason=_known_wrong(verdict, ranked))
     return replace(verdict, causes=ranked)
+
+
+def _rounded(expectation: Expectation, ratio: float) -> tuple[Cause, ...]:
+    """The expectation, where its last zeros are no digits that the source printed."""
+    if abs(ratio - 1) > expectation.rounding:
+        return ()
+    text = f"the last zeros of {expectation.text} are rounded"
+    remedy = f"write the digits that are printed, or '± {100 * expectation.rounding:.2g} %' and 'why:'"
+    return (Cause(text, ratio, 1.5, of_claim=True, remedy=remedy),)
 
 
 def _simplest(causes: tuple[Cause, ...]) -> tuple[Cause, ...]:
@@ -287,6 +300,19 @@ def silent(_: str) -> None:
     """Says nothing of a search."""
 
 
+class Effect(NamedTuple):
+    """What the repair of a fact does to the claims."""
+
+    fixes: list[str]
+    """Claims that pass with it, as `golden/x.yaml::id`."""
+    breaks: int
+    """Claims that fail with it and pass without."""
+    asking: frozenset[str]
+    """Documents whose figures agree with it and not without."""
+    backing: frozenset[str]
+    """Documents whose figures agree without it alone."""
+
+
 @dataclass(frozen=True)
 class Trial:
     """Tries repairs on a suite: every claim is judged again with one fact of a spec changed."""
@@ -306,7 +332,7 @@ class Trial:
     """Whether claims fail as the suite is."""
     _passed: dict[str, tuple[Verdict, Noted]] = field(default_factory=dict, repr=False)
     """Passing claims that were judged before their turn."""
-    _effects: dict[tuple[Fact, float], tuple[list[str], int]] = field(default_factory=dict, repr=False)
+    _effects: dict[tuple[Fact, float], "Effect"] = field(default_factory=dict, repr=False)
     _figures: dict[str, Verdict] = field(default_factory=dict, repr=False)
 
     def verdict(self, claim: Claim, nodeid: str) -> tuple[Verdict, Noted]:
@@ -350,13 +376,31 @@ class Trial:
             if len(self._effects) >= MOST_TRIALS:
                 return cause
             self._effects[key] = self._effect(cause.fact, cause.repaired)
-        fixes, breaks = self._effects[key]
-        return replace(cause, fixes=len(fixes), breaks=breaks)
+        effect = self._effects[key]
+        return replace(cause, fixes=len(effect.fixes), breaks=effect.breaks)
+
+    def with_outlier(self, claim: Claim, causes: tuple[Cause, ...]) -> tuple[Cause, ...]:
+        """The causes after the expectation itself, where each repair breaks claims that more documents back."""
+        first = causes[0] if causes else None
+        if first is None or not (first.breaks and first.fact and first.repaired and claim.source):
+            return causes
+        effect = self._effects[(first.fact, first.repaired.value)]
+        own = set() if first.fact.source.grade == "estimate" else {first.fact.source.document}
+        wanted = {claim.source.document, *effect.asking}
+        if len((own | effect.backing) - wanted) < len(wanted - own - effect.backing):
+            return causes
+        others = effect.backing - wanted
+        backed = f" ({counted(len(others), 'other document')})" if others else ""
+        text = (
+            f"the expectation is the outlier: {short(first.fact)} {first.repair} would break "
+            f"{counted(first.breaks, 'claim')}{backed}"
+        )
+        return (Cause(text, first.factor, first.cost, of_claim=True), *causes)[:MAX_CAUSES]
 
     def fixed(self, cause: Cause) -> list[str]:
         """The claims that the repair of a cause fixes, as `golden/x.yaml::id`; none where it was not tried."""
         key = (cause.fact, cause.repaired.value) if cause.fact and cause.repaired else None
-        return self._effects[key][0] if key in self._effects else []
+        return self._effects[key].fixes if key in self._effects else []
 
     def related(self, verdict: Verdict) -> tuple[Cause, ...]:
         """Causes of failing figures of the same devices whose repair fixes this claim, too, and breaks none.
@@ -385,24 +429,26 @@ class Trial:
                     self._figures[name] = caught(claim, name, judged)
                 yield self._figures[name]
 
-    def _effect(self, fact: Fact, repaired: Fact) -> tuple[list[str], int]:
-        """The claims that the repair fixes, and number that it breaks.
+    def _effect(self, fact: Fact, repaired: Fact) -> "Effect":
+        """What the repair of a fact does to the claims.
 
         Laws are judged again only with a repair that fixes several claims and breaks none.
         """
         held = set(self.suite.registry.holders(fact))
         changed = replace(self.suite, registry=self.suite.registry.with_fact(fact, repaired))
-        fixes, breaks = list[str](), 0
+        fixes, breaks, asking, backing = list[str](), 0, set[str](), set[str]()
         for claim in self.suite.claims():
             if claim.is_replay or not _concerns(claim, held, self.suite, fact):
                 continue
             before, after = self._failed(claim), self._fails(claim, changed)
             fixes += [_name(claim)] if before and not after else []
             breaks += after and not before
+            if before != after and claim.source and claim.expectation and not kinds.kind(claim.kind).inferred:
+                (asking if before else backing).add(claim.source.document)
         if self.laws and len(fixes) > 1 and not breaks:
             left = (claim for claim in self._failing_laws if _name(claim) not in fixes)
             fixes += [_name(claim) for claim in left if not self._fails(claim, changed)]
-        return fixes, breaks
+        return Effect(fixes, breaks, frozenset(asking), frozenset(backing))
 
     @cached_property
     def _failing_laws(self) -> list[Claim]:

@@ -16,7 +16,7 @@ from rooflint.base.errors import Problem, listed, shown, shown_short
 from rooflint.base.facts import Fact
 from rooflint.base.text import counted
 from rooflint.base.text import row as line_of
-from rooflint.diagnosis.causes import UNKNOWN, Cause
+from rooflint.diagnosis.causes import AS_SPARSE, UNKNOWN, Cause
 
 Outcome = Literal["pass", "fail", "xfail", "undecided", "not validated here"]
 Repair = tuple[str, int, str, str]
@@ -201,7 +201,8 @@ class Verdict:
 
     def _of_claim(self, cause: Cause) -> list[str]:
         """The place of the claim, and what to write there where that is known and its kind takes it."""
-        remedy = f"; {cause.remedy}" if cause.remedy and "sparse" in kinds.kind(self.claim.kind).options else ""
+        taken = cause.remedy != AS_SPARSE or "sparse" in kinds.kind(self.claim.kind).options
+        remedy = f"; {cause.remedy}" if cause.remedy and taken else ""
         return [line_of("", "", f"{shown(self.claim.file)}:{self.claim.line}  expect{remedy}")]
 
     def _repair(self, cause: Cause) -> list[str]:
