@@ -279,7 +279,7 @@ def test_slack_of_an_exact_value_is_all_or_nothing():
         ("170 TOPS", "unknown unit 'TOPS'; write TOP/s"),
         ("204.8 Gbps", "write GB/s or Gbit/s"),
         ("5.3TFLOP/s", "'5.3TFLOP/s' is not a number with a unit; put a space between number and unit"),
-        ("1,979 TFLOP/s", "cannot read ',979 TFLOP/s'"),
+        ("1,979 TFLOP/s", "'1,979' is not a number with a unit; write digits without separators"),
         ("5 GB/s + 5 GB", "adds or subtracts values of different units"),
         ("5 GB/s - 5 W", "adds or subtracts values of different units"),
         ("5 GB / 0 s", "zero"),
