@@ -15,7 +15,6 @@ from pytest_rooflint.golden.kinds import (
     ClaimSource,
     Kind,
     Obtained,
-    article,
     halves,
     slug,
     terms,
@@ -83,7 +82,6 @@ def test_subjects_are_read():
     assert unit_precision("tensor_core INT8") == ("tensor_core", "int8")
     assert terms("tensor_core int8 + dla fp16") == [("tensor_core", "int8"), ("dla", "fp16")]
     assert halves("a b /  c") == ("a b", "c")
-    assert (article("peak"), article("intensity")) == ("a peak", "an intensity")
     for wrong, read in (("tensor_core", unit_precision), ("a b c", unit_precision), ("a int9", terms), ("a/b", halves)):
         with pytest.raises(ClaimError):
             read(wrong)

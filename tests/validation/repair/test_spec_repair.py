@@ -134,7 +134,7 @@ def test_a_repair_that_two_documents_forbid_is_not_proposed(tiny):
     tiny.edit(GOLDEN, "count: core, expect: 4", "count: core, expect: 5")
     tiny.run("--rooflint-propose")
     assert re.findall(r"^--- a/(\S+)", tiny.read(PATCH), re.MULTILINE) == [GOLDEN]
-    assert "which would turn 4 green claims red" in tiny.read(PATCH)
+    assert "groups 5 would break 4 claims" in tiny.read(PATCH)
 
 
 # ---- of repairs that do the same
