@@ -173,10 +173,14 @@ DISTORTIONS: dict[str, tuple[Distortion, ...]] = {
 }
 
 
+COARSELY = 0.125
+"""Difference up to which a figure counts as rounded to one digit: 3 TB/s of 3.352."""
+
+
 def of_rounded(figure: Figure) -> Iterator[Explanation]:
-    """The figure in two digits, times 1024 for a thousand: 2 TB/s of 2.039 given as 2048 GB/s."""
-    rounded = float(f"{figure.value:.1e}")
-    if rounded != figure.value:
+    """The figure in one or two digits, times 1024 for a thousand: 2 TB/s of 2.039 given as 2048 GB/s."""
+    near = (float(f"{figure.value:.{decimals}e}") for decimals in (1, 0))
+    for rounded in dict.fromkeys(one for one in near if 0 < abs(one / figure.value - 1) <= COARSELY):
         text = f"is {figure.shown(rounded)}, which is {figure.shown()} rounded, times 1024 instead of 1000"
         yield Explanation("tebi for tera", text, rounded * 1.024, 1.45, figure)
 

@@ -459,9 +459,27 @@ def test_a_capacity_that_a_driver_reports_is_disputed_and_a_round_one_is_wrong(a
 
 
 def test_a_rounded_bandwidth_times_1024_is_told(audited):
-    [finding] = audited("device,mem_bw_gbps\nA100 SXM4 80GB,2048\n")
-    assert finding.explanations[0].error == "tebi for tera"
-    assert "rounded, times 1024 instead of 1000" in finding.cause
+    rounded, wrong = audited("device,mem_bw_gbps\nA100 SXM4 80GB,2048\nH100 SXM5,3072\n")
+    assert (rounded.status, wrong.status) == ("rounded", "wrong")  # 0.4 % and 8 % off
+    assert rounded.note == "is 2 TB/s, which is 2.039 TB/s rounded, times 1024 instead of 1000"
+    assert wrong.explanations[0].error == "tebi for tera"
+    assert wrong.cause == "is 3 TB/s, which is 3.352 TB/s rounded, times 1024 instead of 1000"
+
+
+def test_a_digit_is_no_rounding_where_it_is_far_from_the_figure(audited):
+    [finding] = audited("device,mem_bw_gbps\nA100 PCIe 40GB,1024\n")  # 1 TB/s is not 1.555 rounded
+    assert finding.is_wrong
+    assert "rounded" not in finding.cause
+
+
+def test_peaks_of_variants_that_differ_by_their_clock_are_ambiguous_in_one_row(audited):
+    mixed = audited("device,mem_bw_gbps,fp32_tflops,fp16_tflops\nV100,900,15.7,112\n")
+    assert [one.status for one in mixed] == ["right", "right", "ambiguous"]
+    assert mixed[2].note.startswith("right for nvidia/v100-pcie-16gb, while the other figures of this name are of")
+    told = audited("device,mem_bw_gbps,fp32_tflops,fp16_tflops\nV100 SXM2 16GB,900,15.7,112\n")
+    assert told[2].is_wrong  # the name says which
+    boards = audited("device,mem_bw_gbps,fp32_tflops,bf16_tflops\nH100,3350,67,756\n")
+    assert boards[2].is_wrong  # too far for a clock
 
 
 LINKS = """name,nvlink_bandwidth_gb_s

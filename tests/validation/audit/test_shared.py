@@ -46,6 +46,30 @@ def test_what_is_not_sparse_in_a_sparse_column_has_its_own_cause(audited):
     assert shared(findings)["A30"].startswith("column 'fp16_tflops': 3 of 4 figures")
 
 
+# ---- a name that is sparse throughout
+
+
+NAMED = "device,fp64_tflops,fp32_tflops,fp16_tflops,bf16_tflops,fp8_tflops,int8_tops\n"
+DENSE = "MI300X,163.4,163.4,1307.4,1307.4,2614.9,2614.9\n"
+
+
+def test_a_name_whose_peaks_are_all_sparse_has_that_as_the_first_cause(audited):
+    findings = [one for one in audited(f"{NAMED}H100 SXM5,67,989,1979,1979,3958,3958\n{DENSE}") if one.is_wrong]
+    assert [one.explanations[0].error for one in findings] == [
+        "another precision + sparse for dense",
+        *["sparse for dense"] * 4,
+    ]
+    assert findings[0].cause == (
+        "is the sparse TF32 peak (tensor_core), 989.4 TFLOP/s, as the other peaks of this name are sparse"
+    )
+
+
+def test_a_name_with_a_dense_peak_is_not_sparse_throughout(audited):
+    findings = [one for one in audited(f"{NAMED}H100 SXM5,67,989,989,1979,3958,3958\n{DENSE}") if one.is_wrong]
+    assert findings[0].explanations[0].error == "another precision"
+    assert not any("sparse TF32 peak" in one.explanations[0].text[:22] for one in findings)
+
+
 # ---- a row that is copied from another
 
 

@@ -160,3 +160,17 @@ def test_a_table_is_read_in_the_encodings_of_spreadsheets(tmp_path, auditor, enc
 
 def test_more_values_than_columns_may_be_empty(audited):
     assert [one.status for one in audited("device,tdp_w\nL4,72,,\n")] == ["right"]
+
+
+def test_blank_lines_between_the_rows_of_a_table_and_escaped_emphasis_are_nothing(audited):
+    page = ["| GPU | TDP (W) |", "| :--- | --- |", "| \\*\\*H100 SXM5\\*\\* | \\*\\*700\\*\\* |", "| T4 | 80 |"]
+    apart = audited("\n\n".join(page) + "\n", "t.md")
+    assert [(one.device, one.line, one.status) for one in apart] == [("H100 SXM5", 5, "right"), ("T4", 7, "wrong")]
+
+
+def test_a_blank_line_parts_tables_of_which_the_second_has_a_header(audited):
+    first, second = "| GPU | TDP (W) |\n|---|---|\n| T4 | 70 |\n", "| GPU | FP16 TFLOPS |\n|---|---|\n| T4 | 65 |\n"
+    findings = audited(f"{first}\n{second}", "t.md")
+    assert [(one.column, one.status) for one in findings] == [("TDP (W)", "right"), ("FP16 TFLOPS", "right")]
+    prose = audited(f"{first}\na | b | c of something else\n", "t.md")
+    assert [one.line for one in prose] == [3]

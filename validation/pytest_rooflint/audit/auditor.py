@@ -86,6 +86,8 @@ from rooflint.hardware.vocabulary import is_beginning, without_size
 
 LONGEST_REMARK = 60
 """Characters of a comment that a note quotes."""
+BY_CLOCK = 0.15
+"""Log of the ratio of two peaks up to which variants differ by their clock: those of a V100 for PCIe and for SXM2."""
 NODES = (4, 8)
 """Devices per board and per node, for which tables often give totals."""
 _TOTALS = frozenset({"peak", "bandwidth", "capacity", "tdp", "count", "link"})
@@ -168,18 +170,10 @@ class Auditor:
         ]
         figured = {name for name, column in known.items() if column.role in QUANTITIES}
         judged = of_whole_chips(of_links(self._judged(list(once.values()), file)))
-        judged = of_something_else(of_modes(of_parts(table_wide(judged, self._has_sparse))))
+        judged = of_something_else(of_modes(of_parts(table_wide(judged, self.identifier))))
         runs = self._of_training(rows, known, file)
         findings = [*judged, *runs, *others, *unnamed(rows, file), *ignored(left, rows, file, figured)]
         return sorted(findings, key=lambda one: (one.line, names.index(one.column)))
-
-    def _has_sparse(self, finding: Finding) -> bool:
-        """Whether the device of a dense peak has that peak with sparsity, too."""
-        right = finding.expected
-        others = self.identifier.of(right.hardware.id) if right and not right.sparse else ()
-        return any(
-            one.sparse and right and (one.precision, one.unit) == (right.precision, right.unit) for one in others
-        )
 
     def _of_training(self, rows: Sequence[Row], known: Mapping[str, Column], file: Path) -> Iterable[Finding]:
         roles = {column.role for column in known.values()}
@@ -420,6 +414,9 @@ class Auditor:
         finding = finding_of(one, file, best, expected)
         if found and expected:  # another variant of the name has it, not the one that the other figures are of
             device, figure = next(iter(found.items()))
+            if one.asked.quantity == "peak" and abs(math.log(figure.value / expected.value)) <= BY_CLOCK:
+                note = f"right for {device}, while the other figures of this name are of {', '.join(best)}"
+                return replace(finding, status="ambiguous", note=f"{note}; name the variant")
             text = f"the figure of {device}, while the other figures of this name are of {', '.join(best)}"
             explanation = Explanation("another device", text, figure.value, 1.0, figure)
             return replace(finding, status="wrong", explanations=(explanation,))

@@ -26,6 +26,8 @@ DRIVER_LEAVES = 0.96
 """Least share of the installed memory that is taken for what a driver leaves; in public tables it is 0.985 to 0.991."""
 CLOSE = 0.01
 """Difference up to which a figure without a cause is taken for right: clocks are rounded in many ways."""
+SETTLED = frozenset({"right", "rounded", "disputed", "ambiguous"})
+SPARSE = "sparse for dense"
 _RATES = frozenset({"peak", "bandwidth"})
 UNGIVEN = "no precision given"
 """How the note of a peak begins whose precision is presumed."""
@@ -89,13 +91,18 @@ def finding_of(one: FigureOfTable, file: Path, devices: Sequence[str], expected:
 
 
 def unless_close(wrong: Finding) -> Finding:
-    """A finding of a wrong rate; one that is so near, without a cause besides a wrong digit, is not worth accusing."""
+    """A finding of a wrong rate; one that is so near, without a cause besides a wrong digit, is not worth accusing.
+
+    Neither is a rounded one in binary units: 2048 GB/s of 2 TB/s, where 2039 GB/s are right.
+    """
     right = wrong.expected
     if right is None or right.quantity not in _RATES or abs((wrong.ratio or 0.0) - 1) > CLOSE:
         return wrong
-    if any(one.error != "digits" for one in wrong.explanations[:1]):
+    first = wrong.explanations[0] if wrong.explanations else None
+    if first and first.error not in ("digits", "tebi for tera"):
         return wrong
-    return replace(wrong, status="rounded", explanations=(), note=f"near {right.shown()}")
+    note = f"near {right.shown()}" if first is None or first.error == "digits" else first.text
+    return replace(wrong, status="rounded", explanations=(), note=note)
 
 
 def _ratio(number: Printed, expected: Figure) -> str:
@@ -255,6 +262,17 @@ def of_usual(one: FigureOfTable, devices: Iterable[str], identifier: Identifier)
 def parts_of(explanation: Explanation) -> set[str]:
     """The errors that an explanation names together."""
     return set(explanation.error.split(" + "))
+
+
+def errors_of(finding: Finding) -> set[str]:
+    """The errors that the explanations of a finding name."""
+    return {part for one in finding.explanations for part in parts_of(one)}
+
+
+def ranked(finding: Finding, first: set[str]) -> Finding:
+    """The finding with the explanations first that name one of some errors."""
+    order = sorted(finding.explanations, key=lambda explanation: not first & parts_of(explanation))
+    return replace(finding, explanations=tuple(order))
 
 
 def differs(group: Iterable[FigureOfTable], exact: Mapping[Asked, Set[float]], is_usual: bool) -> bool:

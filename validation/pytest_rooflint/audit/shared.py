@@ -3,13 +3,14 @@
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
 from pytest_rooflint.audit.account import Finding
 from pytest_rooflint.audit.columns import guessed, is_of_device, is_of_links, is_total, says_which_links
-from pytest_rooflint.audit.findings import FigureOfTable, parts_of
+from pytest_rooflint.audit.findings import SETTLED, SPARSE, FigureOfTable, errors_of, parts_of, ranked
+from pytest_rooflint.audit.sparse import sparse_first
 from pytest_rooflint.audit.spelling import words_of
 from rooflint.diagnosis.explanations import Explanation
 from rooflint.diagnosis.figures import COARSEST, FLOOR, Figure, Printed
@@ -21,10 +22,8 @@ MANY = 3
 """Number of wrong figures that are explained together."""
 MOST_ALIKE = 50
 """Devices with the same right figure that a row is compared with."""
-_SETTLED = frozenset({"right", "rounded", "disputed", "ambiguous"})
 _POINT_ZERO = re.compile(r"(\d+)\.(0+)(?:\s*[A-Za-z][A-Za-z/]*)?")
 """A number without decimals, as programs write it, and its unit."""
-SPARSE = "sparse for dense"
 SEVERAL = "several devices"
 _OF_PARTS = frozenset({"peak", "bandwidth", "capacity"})
 """Quantities that parts share; a count of units and a clock need not tell."""
@@ -52,7 +51,7 @@ def consistent(findings: Iterable[Finding]) -> list[Finding]:
     if len(wrong) < MANY:
         return _halved_together(listed)
     told = [one for one in wrong if one.expected] or wrong  # a precision that a device lacks has one cause only
-    shared = set.intersection(*(_errors(one) for one in told))
+    shared = set.intersection(*(errors_of(one) for one in told))
     return _halved_together([_explained_alike(one, shared, wrong) if one.is_wrong else one for one in listed])
 
 
@@ -65,7 +64,7 @@ def _explained_alike(finding: Finding, shared: set[str], wrong: Sequence[Finding
         other = next((one for one in finding.explanations if one.error == SPARSE), None)
         # twice as much is sparse where a unit has sparsity, whatever else of the device is doubled
         is_double = "op counted twice" in shared and first.error in (SPARSE, "op counted twice")
-        return _ranked(finding, {SPARSE} if is_double and other and other.error not in shared else shared)
+        return ranked(finding, {SPARSE} if is_double and other and other.error not in shared else shared)
     ratios = (other.ratio / finding.ratio for other in wrong if other.ratio and finding.ratio)
     alike = sum(abs(ratio - 1) <= FLOOR for ratio in ratios)
     if finding.explanations or alike < MANY:
@@ -78,7 +77,7 @@ def _told_from_half_rate(findings: list[Finding]) -> list[Finding]:
     """A BF16 peak that repeats the right FP16 peak beside it is that of boards at full rate, and not sparse."""
     beside = {one.printed for one in findings if one.status == "right" and one.quantity == "fp16 peak"}
     return [
-        _ranked(one, {"half-rate accumulation"})
+        ranked(one, {"half-rate accumulation"})
         if one.is_wrong and one.quantity == "bf16 peak" and one.printed in beside
         else one
         for one in findings
@@ -90,35 +89,35 @@ def _repeated(findings: list[Finding]) -> list[Finding]:
     right = [one for one in findings if one.status == "right" and one.quantity.endswith("peak")]
     beside = {one.printed.split()[0] for one in right}
     integers = [one for one in findings if one.is_wrong and one.quantity.startswith("int")]
-    told = any("another precision" in _errors(one) and one.printed.split()[0] in beside for one in integers)
-    return [_ranked(one, {"another precision"}) if told and one in integers else one for one in findings]
+    told = any("another precision" in errors_of(one) and one.printed.split()[0] in beside for one in integers)
+    return [ranked(one, {"another precision"}) if told and one in integers else one for one in findings]
 
 
 def _halved_together(findings: list[Finding]) -> list[Finding]:
     """Half the peak of integers is halved as that of floating-point numbers beside it, and counts no MACs."""
     halved = "halved twice"
     told = any(one.is_wrong and one.explanations and one.explanations[0].error == halved for one in findings)
-    return [_ranked(one, {halved}) if told and one.is_wrong and halved in _errors(one) else one for one in findings]
+    return [ranked(one, {halved}) if told and one.is_wrong and halved in errors_of(one) else one for one in findings]
 
 
 def _sparse_together(findings: list[Finding]) -> list[Finding]:
     """Doubled peaks of one name are sparse where one of them is: FP8 of 10.1 PFLOP/s says what 5 of BF16 are."""
-    doubled = [one for one in findings if one.is_wrong and SPARSE in _errors(one)]
+    doubled = [one for one in findings if one.is_wrong and SPARSE in errors_of(one)]
     told = any(SPARSE in parts_of(one.explanations[0]) for one in doubled)
     known = (SPARSE, "another precision", "op counted twice")
     return [
-        _ranked(one, {SPARSE}) if told and one in doubled and one.explanations[0].error in known else one
+        ranked(one, {SPARSE}) if told and one in doubled and one.explanations[0].error in known else one
         for one in findings
     ]
 
 
 def _pairs_together(findings: list[Finding]) -> list[Finding]:
     """Peaks that may be of several devices are, where a memory of the same name is: 384 GB are two GPUs of a GB200."""
-    several = [one for one in findings if one.is_wrong and SEVERAL in _errors(one)]
+    several = [one for one in findings if one.is_wrong and SEVERAL in errors_of(one)]
     memories = (one.explanations[0] for one in several if one.quantity == "capacity")
     if len(several) < MANY or not any(SEVERAL in parts_of(first) for first in memories):
         return findings
-    return [_ranked(one, {SEVERAL}) if one in several else one for one in findings]
+    return [ranked(one, {SEVERAL}) if one in several else one for one in findings]
 
 
 def of_other_device(
@@ -157,47 +156,14 @@ def _led(finding: Finding, figure: Figure, number: int, shared: str) -> Finding:
     return replace(finding, explanations=(cause, *others), shared=shared)
 
 
-def _ranked(finding: Finding, first: set[str]) -> Finding:
-    """The finding with the explanations first that name one of some errors."""
-    ranked = sorted(finding.explanations, key=lambda explanation: not first & parts_of(explanation))
-    return replace(finding, explanations=tuple(ranked))
-
-
-def _errors(finding: Finding) -> set[str]:
-    return {part for one in finding.explanations for part in parts_of(one)}
-
-
 # ---- of a table
 
 
-def table_wide(findings: Iterable[Finding], has_sparse: Callable[[Finding], bool]) -> list[Finding]:
+def table_wide(findings: Iterable[Finding], identifier: Identifier) -> list[Finding]:
     """The findings of a table, with what a column or a row has in common as the first cause of its wrong figures."""
-    listed = list(findings)
-    by_column: dict[str, list[Finding]] = defaultdict(list)
-    for one in listed:
-        by_column[one.column].append(one)
-    sparse = {name: text for name, column in by_column.items() if (text := _sparse_throughout(column, has_sparse))}
-    listed = [_of_sparse_column(one, sparse[one.column]) if one.column in sparse else one for one in listed]
-    listed = _with_base_clocks(listed)
+    listed = _with_base_clocks(sparse_first(list(findings), identifier))
     copied = dict(_copied(listed))
     return [copied.get(position, one) for position, one in enumerate(listed)]
-
-
-def _sparse_throughout(column: Sequence[Finding], has_sparse: Callable[[Finding], bool]) -> str:
-    """What to say of a column in which no device that has sparsity has its dense figure; else empty."""
-    told = [one for one in column if one.expected and (one.is_wrong or one.status in _SETTLED)]
-    told = [one for one in told if one.quantity.endswith("peak") and has_sparse(one)]
-    sparse = [one for one in told if one.is_wrong and "sparse for dense" in _errors(one)]
-    if len(sparse) < MANY or 2 * len(sparse) <= len(told) or any(not one.is_wrong for one in told):
-        return ""
-    number = f"all {len(sparse)}" if len(sparse) == len(told) else f"{len(sparse)} of {len(told)}"
-    return f"column '{column[0].column}': {number} figures of devices with sparsity are sparse, and none is dense"
-
-
-def _of_sparse_column(finding: Finding, text: str) -> Finding:
-    if not finding.is_wrong or "sparse for dense" not in _errors(finding):
-        return finding
-    return replace(_ranked(finding, {"sparse for dense"}), shared=text)
 
 
 def _with_base_clocks(findings: list[Finding]) -> list[Finding]:
@@ -225,7 +191,7 @@ def of_parts(findings: Iterable[Finding]) -> list[Finding]:
     They are wrong where another figure of the same name is that of the whole.
     """
     listed = list(findings)
-    settled = [one for one in listed if one.status in _SETTLED and one.expected]
+    settled = [one for one in listed if one.status in SETTLED and one.expected]
     whole = {one.device for one in settled if one.expected and one.expected.quantity in _OF_PARTS}
     return [
         replace(one, status="ambiguous", note=f"{one.explanations[0].text}; name the part", explanations=())
@@ -397,7 +363,7 @@ def of_something_else(findings: Iterable[Finding]) -> list[Finding]:
         key: f"{len({one.printed for one in found})} figures of one device in this column; taken for measurements"
         for key, found in columns.items()
         if len({one.printed for one in found}) > MANY
-        and MANY * sum(one.status in _SETTLED for one in found) < len(found)
+        and MANY * sum(one.status in SETTLED for one in found) < len(found)
     }
     return [
         replace(one, status="not checked", note=note, explanations=())
@@ -414,7 +380,7 @@ def _without_columns_of_others(findings: Sequence[Finding]) -> list[Finding]:
     """
     columns: dict[str, list[Finding]] = defaultdict(list)
     for one in findings:
-        if one.quantity in ("bandwidth", "capacity") and (one.is_wrong or one.status in _SETTLED):
+        if one.quantity in ("bandwidth", "capacity") and (one.is_wrong or one.status in SETTLED):
             columns[one.column].append(one)
     others = {
         name
@@ -433,7 +399,7 @@ def _without_columns_of_others(findings: Sequence[Finding]) -> list[Finding]:
 
 def _are_measured(findings: Iterable[Finding]) -> bool:
     """Whether a table holds measurements: none of a spec, most short of it, by shares that hardly repeat."""
-    judged = [one for one in findings if one.is_wrong or one.status in _SETTLED]
+    judged = [one for one in findings if one.is_wrong or one.status in SETTLED]
     ratios = sorted(one.ratio for one in judged if one.is_wrong and one.ratio and one.ratio < 1)
     if any(not one.is_wrong for one in judged) or len(ratios) < max(MOST_SHORT * len(judged), FEWEST_MEASURED):
         return False

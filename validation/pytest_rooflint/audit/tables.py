@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 from pytest_rooflint.audit.braces import SUFFIXES, read_braces
@@ -141,15 +142,18 @@ def _markdown(text: str, file: Path) -> Iterator[Grid]:
     """Every table on the page, also those in HTML; a table is a header, a rule of hyphens, and rows."""
     del file
     found: list[tuple[int, tuple[str, ...]]] = []
-    lines = text.splitlines()
-    for number, line in enumerate(lines, 1):
-        if line.count("|") < 2:
-            if found:
-                yield Grid(tuple(found))
+    lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+    last = 0
+    for (number, line), (_, following) in pairwise([*lines, (0, "")]):
+        is_header = "-" in following and _RULE.fullmatch(following)
+        is_apart = number > last + 1 and (is_header or len(_split(line)) != len(found[0][1])) if found else False
+        last = number
+        if found and (line.count("|") < 2 or is_apart):  # blank lines may stand between the rows of a table
+            yield Grid(tuple(found))
             found = []
-        elif not found and not (number < len(lines) and "-" in lines[number] and _RULE.fullmatch(lines[number])):
+        if line.count("|") < 2 or not (found or is_header):
             continue  # a line with bars that no rule follows is prose
-        elif not (found and _RULE.fullmatch(line)):
+        if not (found and _RULE.fullmatch(line)):
             found.append((number, tuple(_plain(cell) for cell in _split(line))))
     if found:
         yield Grid(tuple(found))
@@ -162,7 +166,8 @@ def _split(line: str) -> list[str]:
 
 
 def _plain(cell: str) -> str:
-    """A cell without emphasis, code marks, tags of HTML and link targets; `156*2` stays a product."""
+    """A cell without emphasis, also an escaped one, code marks, tags of HTML and link targets; `156*2` is a product."""
+    cell = re.sub(r"\\([*_`~])", r"\1", cell)
     text = re.sub(r"</?[A-Za-z][^<>]*>", " ", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", cell))
     return re.sub(r"\*(?!\s*\d)|(?<!\d)\*(?=\d)|`", "", text).strip()
 
