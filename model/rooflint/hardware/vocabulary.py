@@ -35,6 +35,7 @@ NOISE = frozenset(
             "memory",
             "ram",
             "mi200",
+            "real",
         ),
         *("rapids", "alder", "lake", "zen", "lovelace", "i3", "i5", "i7", "i9"),
     }
@@ -79,6 +80,8 @@ _FOOTNOTE = re.compile(r"\(\d\)|\[\d\]|\*+$|[†‡¹²³]+")
 _WORD = re.compile(r"[a-z0-9]+(?:\.[0-9]+)?\+?")
 _REMARK = re.compile(r"\(([^()]*)\)|\[([^\[\]]*)\]")
 
+_CAPITALS = re.compile(r"(?<=[A-Z])(?=[A-Z][a-z]{2})")
+"""Where a word begins behind an abbreviation: `RTXPro`."""
 _OF_MEMORY = re.compile(r"(?i)\b(?:hbm|g?ddr|lpddr)\d\w?\b")
 
 _NOUN = "(?:gpu|tpu|chip|card|device|accelerator|socket)"
@@ -241,6 +244,12 @@ def without_size(name: str) -> tuple[str, int | None]:
     given = words(name)
     sized = next((word for word in given if _SIZE.fullmatch(word)), "")
     return " ".join(word for word in given if word != sized), gigabytes(sized)
+
+
+def run_together(name: str) -> str:
+    """The words of a name that are run together behind an abbreviation: `RTXPro6000` → RTX Pro 6000; else empty."""
+    apart = _CAPITALS.sub(" ", name)
+    return re.sub(r"(?<=[a-z])(?=\d)", " ", apart) if apart != name else ""
 
 
 def is_beginning(name: str, ids: Sequence[str]) -> bool:

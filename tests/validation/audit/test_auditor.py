@@ -482,6 +482,13 @@ def test_peaks_of_variants_that_differ_by_their_clock_are_ambiguous_in_one_row(a
     assert boards[2].is_wrong  # too far for a clock
 
 
+def test_a_name_run_together_and_one_said_to_be_real_are_found(audited):
+    table = "device,memory_gb,tdp_w\nRTXPro6000,96,600\nA6000_real,48,350\nRTXPro6001,96,600\n"
+    found = {(one.device, one.status) for one in audited(table)}
+    assert found >= {("RTXPro6000", "right"), ("A6000_real", "right"), ("A6000_real", "wrong")}
+    assert {status for device, status in found if device == "RTXPro6001"} == {"unknown device"}
+
+
 LINKS = """name,nvlink_bandwidth_gb_s
 H100 SXM5,900
 H100 SXM5,450

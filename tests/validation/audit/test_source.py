@@ -1,5 +1,7 @@
 """Figures of devices in Python source, by the statements in which people write them."""
 
+from textwrap import dedent
+
 import pytest
 
 from pytest_rooflint.audit.source import read_python
@@ -514,3 +516,58 @@ def test_records_that_say_that_they_were_measured_are_not_read(tmp_path):
     measured = "{'label': 'Achievable', 'tflops': {'bf16': 795}}"
     source = f"X = {{'h100': [{{'label': 'Peak', 'tflops': {{'bf16': 989}}}}, {measured}]}}"
     assert [text for *_, text in figures(source, tmp_path)] == ["989"]
+
+
+# ---- what stands around a figure
+
+
+def test_a_rate_below_a_condition_on_half_precision_is_of_16_bits(audited):
+    source = """
+        if using_half_precision:
+            if "H100" in name:
+                if "PCIe" in name:
+                    self.device_peak_flops = int(1513e12 * 0.5)
+                else:
+                    self.device_peak_flops = 67e12
+    """
+    half, vector = audited(dedent(source), "monitor.py")
+    assert (half.quantity, half.status) == ("fp16 peak", "right")
+    assert (vector.quantity, vector.status) == ("fp16 peak", "wrong")
+
+
+def test_a_former_number_behind_a_figure_leaves_the_unit_to_the_comment_above(audited):
+    source = """
+        class RTX3090:
+            def __init__(self):
+                # compute throughput in GFLOPS
+                self.peak_fp32_flops = 28374 #14000
+    """
+    [finding] = audited(dedent(source), "arch.py")
+    assert (finding.printed, finding.status) == ("28.37 TFLOP/s", "wrong")
+
+
+@pytest.mark.parametrize(
+    ("name", "status"), [("tensor_core_flops = 512", "not checked"), ("tensor_core_flops = 500", "wrong")]
+)
+def test_a_bare_power_of_two_of_one_core_is_not_read_as_the_peak(name, status, audited):
+    [finding] = audited(f"class RTX4090:\n    {name}\n", "arch.py")
+    assert finding.status == status
+    assert (status == "wrong") != finding.note.startswith("not read: a power of two without a unit")
+
+
+def test_classes_beside_those_of_devices_are_devices_without_a_spec(audited):
+    source = """
+        class T4(GPU):
+            name: str = "T4"
+            memory_gb: int = 16
+
+        class GTX1050(GPU):
+            name: str = "GTX 1050"
+            memory_gb: int = 2
+
+        class Net(Model):
+            name: str = "resnet50"
+            memory_gb: int = 2
+    """
+    found = [(one.device, one.status) for one in audited(dedent(source), "models.py") if one.device]
+    assert found == [("T4", "right"), ("GTX 1050", "unknown device")]

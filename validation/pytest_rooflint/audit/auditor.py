@@ -34,6 +34,7 @@ from pytest_rooflint.audit.findings import (
     nearest,
     of_lanes,
     of_one,
+    of_one_unit,
     of_usual,
     share,
     unknown,
@@ -82,7 +83,7 @@ from rooflint.diagnosis.identify import Identifier
 from rooflint.diagnosis.labels import Asked
 from rooflint.hardware.names import Meaning, Names, names_of
 from rooflint.hardware.registry import Registry
-from rooflint.hardware.vocabulary import is_beginning, without_size
+from rooflint.hardware.vocabulary import is_beginning, run_together, without_size
 
 LONGEST_REMARK = 60
 """Characters of a comment that a note quotes."""
@@ -190,6 +191,8 @@ class Auditor:
             return self._either(name) or meaning
         if is_beginning(name, meaning.shortened):
             return replace(meaning, devices=meaning.shortened)
+        if apart := run_together(name):
+            return self._meaning(apart)
         bare, size = without_size(name)
         plain = self.names.meaning(bare)
         announced = [
@@ -454,7 +457,8 @@ class Auditor:
             if one.number.is_rounded(figure.value):
                 rounded = finding_of(one, file, finding.hardware, figure)
                 return replace(rounded, status="rounded", note=f"{figure.shown()} rounded to two digits")
-        return replace(finding, status="not checked", note=one.doubt) if one.doubt else None
+        doubt = one.doubt or of_one_unit(one)
+        return replace(finding, status="not checked", note=doubt) if doubt else None
 
     def _without(
         self, finding: Finding, one: FigureOfTable, best: Sequence[str], explanations: tuple[Explanation, ...]

@@ -31,6 +31,8 @@ SPARSE = "sparse for dense"
 _RATES = frozenset({"peak", "bandwidth"})
 UNGIVEN = "no precision given"
 """How the note of a peak begins whose precision is presumed."""
+MOST_OPS = 2**14
+"""Operations that one core does in a clock at most."""
 ECC = 1 / 16
 """Share of a GDDR6 memory that error correction takes; a driver's MiB are those without it."""
 
@@ -236,6 +238,15 @@ def is_taken_from(explanation: Explanation, precision: str) -> bool:
     """Whether the figure of another precision stands in the place of one that the device does not have."""
     taken = explanation.figure.precision if explanation.figure and explanation.error == "another precision" else None
     return taken is not None and taken != precision
+
+
+def of_one_unit(one: FigureOfTable) -> str:
+    """Why a bare power of two is taken for what one unit does in a clock: `tensor_core_flops = 512`; else empty."""
+    text = one.number.text
+    is_bare = one.asked.quantity == "peak" and "no unit given" in one.note and text.isdigit() and int(text) <= MOST_OPS
+    if not (is_bare and "core" in words_of(one.column) and int(text).bit_count() == 1):
+        return ""
+    return "not read: a power of two without a unit may be what one core does in a clock; name its unit"
 
 
 def of_lanes(one: FigureOfTable, devices: Iterable[str], identifier: Identifier) -> Figure | None:

@@ -5,7 +5,6 @@ or, where none of them does, a comment on its line names; its column is the name
 """
 
 import ast
-import io
 import re
 import tokenize
 import warnings
@@ -30,6 +29,7 @@ from pytest_rooflint.audit.syntax import (
     SHORTEST_NAME,
     added,
     by_row,
+    comments_of,
     entries_of,
     fields_by_class,
     headers_of,
@@ -58,8 +58,6 @@ MOST_READINGS = 256
 MOST_APART = 8
 """Factor between numbers of a tuple from which on they are of several quantities."""
 _NUMBER = re.compile(r"\W{0,2}\d")
-_URL = re.compile(r"https?://\S+")
-_FOR_TOOLS = re.compile(r"#\s*(noqa|type:|pragma|pylint|fmt:|isort)", re.IGNORECASE)
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _RATES = frozenset({"peak", "bandwidth"})
 """Quantities of which a figure that depends on a variable is listed."""
@@ -77,6 +75,8 @@ class _Reader:
     """Names of the fields of each class."""
     headers: list[list[str]] = field(default_factory=list)
     """Names of columns that the file lists apart from their rows."""
+    bases: set[str] = field(default_factory=set)
+    """Base classes of those that are devices; others of the same base are devices without a spec."""
     whole: str = ""
     """The device of the figures beside which none is named."""
     rows: dict[int, dict[str, Cell]] = field(default_factory=dict)
@@ -201,7 +201,14 @@ class _Reader:
             for key, value in [(target_of(statement), statement.value)]
             if isinstance(key, ast.Name)
         ]
-        return self._of_record(named, place)
+        found, bases = self._of_record(named, place), {ast.unparse(base) for base in node.bases}
+        if found.device:
+            self.bases |= bases
+        called = next(
+            (value for key, value in named if is_device_word(key) and may_be_a_product(plain_text(value))), None
+        )
+        is_unknown = called is not None and not found.device and bases & self.bases
+        return self._of_device(plain_text(called), node.lineno, place) if called and is_unknown else found
 
     def value(self, node: ast.expr, place: Place) -> None:
         """Read a value: a number, a text, or a record or list of values."""
@@ -408,7 +415,9 @@ class _Reader:
                 yield from self._alternatives(texts_of(one.iter), test.lineno, place, compared)
             case ast.Call() | ast.Name() | ast.Attribute():  # `if is_using_tf32():` says what is computed
                 named = filter(is_mere_precision, words_in(ast.unparse(test).replace(".", " ")))
-                said = (word for word in named if re.search(r"\d", word))  # and not `cuda` of `torch.cuda`
+                said = (
+                    one for one in named if re.search(r"\d", one) or one.lower() == "half"
+                )  # and not `cuda` of `torch.cuda`
                 yield place.computing(next(said, "")) if place.device else place.named(next(said, ""))
             case _:
                 yield place
@@ -465,7 +474,7 @@ def read_python(text: str, file: Path, is_device: IsDevice) -> Iterator[Row]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # invalid escapes and the like are not ours to report
             tree = ast.parse(text)
-        comments = dict(_comments(text))
+        comments = dict(comments_of(text))
     except (SyntaxError, ValueError, tokenize.TokenError) as error:
         raise refuse(file, getattr(error, "lineno", None) or 1, f"is not valid Python: {error}") from error
     except (RecursionError, MemoryError) as error:
@@ -487,11 +496,3 @@ def rows_of_tree(
     except RecursionError as error:
         raise refuse(file, 1, "is nested too deeply") from error
     yield from (row for row in reader.rows.values() if len(row) > 1)
-
-
-def _comments(text: str) -> Iterator[tuple[int, str]]:
-    """Comments by line; those that have a line of their own by its negative."""
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type == tokenize.COMMENT and not _FOR_TOOLS.match(token.string):
-            alone = not token.line[: token.start[1]].strip()
-            yield (-token.start[0] if alone else token.start[0]), _URL.sub("", token.string.lstrip("#: "))

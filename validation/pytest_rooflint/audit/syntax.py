@@ -2,7 +2,9 @@
 
 import ast
 import copy
+import io
 import re
+import tokenize
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from pytest_rooflint.audit.columns import guessed
@@ -14,6 +16,8 @@ OTHERS = frozenset({"default", "unknown", "other", "others", "none", "fallback",
 """Keys of what is not in a table."""
 SHORTEST_NAME = 3
 """Characters of a name that is a device by itself within what is about another; `t4` and `m1` are variables too."""
+_URL = re.compile(r"https?://\S+")
+_FOR_TOOLS = re.compile(r"#\s*(noqa|type:|pragma|pylint|fmt:|isort)", re.IGNORECASE)
 _LIST = re.compile(r"[(\[]([^()\[\]]+,[^()\[\]]+)[)\]]")
 
 
@@ -257,3 +261,15 @@ def may_be_a_product(text: str) -> bool:
     """Whether a text may be the name of a device that is not known: neither `nvidia` nor `sxm` nor `gpu` nor `bf16`."""
     telling = (word for word in words(text) if tells(word) and word not in MODIFIERS and word not in KINDS)
     return len(text) >= SHORTEST_NAME and text.lower() not in OTHERS and any(telling) and not guessed(text)
+
+
+def comments_of(text: str) -> Iterator[tuple[int, str]]:
+    """Comments by line; those that have a line of their own by its negative.
+
+    A number behind a figure is one that stood there before, and says nothing of it.
+    """
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT and not _FOR_TOOLS.match(token.string):
+            alone = not token.line[: token.start[1]].strip()
+            if alone or re.search(r"[^\W\d_]", token.string):
+                yield (-token.start[0] if alone else token.start[0]), _URL.sub("", token.string.lstrip("#: "))
