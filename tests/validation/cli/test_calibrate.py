@@ -219,7 +219,7 @@ def test_the_file_is_written_only_from_the_package(run_attention, tmp_path):
     file = SHIPPED.file("stream").path
     assert run_attention(0.1, "--data", str(tmp_path)).exit_code == 0
     assert (tmp_path / file.name).read_text(encoding="utf-8") == file.read_text(encoding="utf-8")
-    assert "wrote 30 constants" in run_attention(0.1).stderr
+    assert "wrote 35 constants" in run_attention(0.1).stderr
     assert "package: aiconfigurator-core 0.12.9" in (tmp_path / file.name).read_text(encoding="utf-8")
 
 

@@ -13,7 +13,7 @@ from pytest_rooflint.cli.schema import schema, schemas
 from pytest_rooflint.golden import read as golden_module
 from pytest_rooflint.suite import world
 from rooflint.base import strict_yaml
-from rooflint_calibration import generations, trainings
+from rooflint_calibration import generations, powers, trainings
 from rooflint_calibration.networks import FOLDER
 from rooflint_calibration.package import PUBLISHED
 
@@ -96,6 +96,7 @@ def test_the_export_is_a_schema_of_the_draft_that_it_names(validators):
         "networks",
         "generations",
         "trainings",
+        "powers",
         "calibration",
         "calibrate_device",
         "calibrate_regressions",
@@ -113,7 +114,7 @@ def test_the_committed_schemas_are_those_of_the_models(capsys):
 @pytest.mark.slow
 def test_a_check_finds_a_missing_a_stale_and_a_fresh_schema(copied, capsys):
     assert status(check=True) == 1
-    assert capsys.readouterr().out.count("differs from the models; run: rooflint schema") == 39
+    assert capsys.readouterr().out.count("differs from the models; run: rooflint schema") == 40
     assert list(copied.iterdir()) == []  # a check writes nothing
     assert status(check=False) == 0
     assert status(check=True) == 0
@@ -207,10 +208,12 @@ def test_every_shipped_golden_file_validates(validators):
     networks = set((ROOT / "golden" / FOLDER).glob("*.yaml"))
     written = set((ROOT / "golden" / generations.FOLDER).glob("*.yaml"))
     trained = set((ROOT / "golden" / trainings.FOLDER).glob("*.yaml"))
+    powered = set((ROOT / "golden" / powers.FOLDER).glob("*.yaml"))
     shipped = {*(ROOT / "golden").rglob("*.yaml"), *(TINY / "golden").rglob("*.yaml")}
-    files = shipped - tables - networks - written - trained
+    files = shipped - tables - networks - written - trained - powered
     assert len(files) > 5
     assert {file.name: found for file in files if (found := errors(validators["golden"], file))} == {}
+    assert {file.name: found for file in powered if (found := errors(validators["powers"], file))} == {}
     assert {file.name: found for file in tables if (found := errors(validators["published"], file))} == {}
     assert {file.name: found for file in networks if (found := errors(validators["networks"], file))} == {}
     assert {file.name: found for file in written if (found := errors(validators["generations"], file))} == {}

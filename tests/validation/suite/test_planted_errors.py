@@ -125,12 +125,16 @@ WIDTH = "golden/laws/units.yaml::monotone-peak-width"
 """The law that INT8 is no slower than FP16 on one unit."""
 
 
+POWERS = claims("golden/silicon/powers.yaml", "prediction-power-mlperf-resnet50", "prediction-power-mlperf-bert")
+"""The law that an Orin is not predicted to draw more than its system: it takes longer, and idles meanwhile."""
+
+
 @pytest.mark.parametrize("place", ["device", "architecture"])
 def test_an_eighth_of_orins_int8_rate_is_named_with_its_origin_file_and_line(shipped, verdicts, place):
     where = plant(shipped, place, 64)
     message = verdicts()
     expected = ORIN_INT8 | BOUND | (SIBLINGS | RATIO if place == "architecture" else set())
-    assert set(message) == expected | {WIDTH}
+    assert set(message) == expected | {WIDTH} | POWERS
     assert where in message[WIDTH]
     # 16 × 4 × 64 × 2 × 1.3005 GHz = 10.65 TOP/s of 170 / 2
     dense = message[f"{ORIN}::peak-tensor_core-int8"]
@@ -150,7 +154,7 @@ def test_a_sixteenth_is_an_eighth_and_a_mac_counted_as_one_op(shipped, verdicts,
     where = plant(shipped, place, 32)
     message = verdicts()
     expected = ORIN_INT8 | BOUND | SMALL | (SIBLINGS | RATIO if place == "architecture" else set())
-    assert set(message) == expected | {WIDTH}
+    assert set(message) == expected | {WIDTH} | POWERS
     assert where in message[WIDTH]
     # 16 × 4 × 32 × 2 × 1.3005 GHz = 5.327 TOP/s: the seed documents' 5.3, which counted MAC
     dense = message[f"{ORIN}::peak-tensor_core-int8"]

@@ -311,9 +311,10 @@ def _of_power(table: powers.PowerTable, row: int, found: powers.Drawn) -> str:
     low, typical, system = (
         format_quantity(float(one), WATTS) for one in (found.low_w[row], found.typical_w[row], spec.system_w)
     )
+    drawn = f"{place}{spec.accelerators} accelerator{'s draw' if spec.accelerators > 1 else ' draws'} {typical}"
     if spec.above and found.typical_w[row] <= spec.system_w:
-        return f"{place}{spec.accelerators} accelerators draw {typical} of {system}; remove 'above'"
-    return f"{place}{spec.accelerators} accelerators draw {typical}, at least {low}; the whole system {system}"
+        return f"{drawn} of {system}; remove 'above'"
+    return f"{drawn}, at least {low}; the whole system {system}"
 
 
 def _of_network(table: Table, row: int, seconds: Numbers) -> str:
