@@ -29,7 +29,7 @@ SMALL = {
 
 
 def test_the_libraries_of_networks_load_before_any_is_built_also_where_operators_of_torchvision_do_not():
-    """In a process of its own, in which nobody has imported torchvision."""
+    """In a fresh process, which has not imported torchvision; the process fails where the import does."""
     code = (
         "from pytest_rooflint.recordings.network_runs import _import_libraries as load; load(['resnet18', 'bert-base'])"
     )

@@ -13,7 +13,7 @@ from rooflint.base.errors import InputError
 from rooflint.base.facts import Fact, Factor
 from rooflint.base.precision import PRECISIONS
 from rooflint.base.text import some
-from rooflint.base.units import BYTES, BYTES_PER_S, OPS_PER_MAC, format_number, parse_quantity
+from rooflint.base.units import BYTES, BYTES_PER_S, OPS_PER_MAC, SI_PREFIXES, UnitError, format_number, parse_quantity
 from rooflint.diagnosis.causes import Case, Cause, Span, ratio_text
 from rooflint.diagnosis.explanations import Explanation
 from rooflint.diagnosis.figures import Figure, figures
@@ -29,7 +29,6 @@ FAMILIES = (_NARROW, frozenset(PRECISIONS) - _NARROW)
 """Precisions whose rates are taken for one another: matrix rates of 16 bit and less, and the wide ones."""
 
 REASON = "; it is the "
-_PREFIXES = "kMGTP"
 
 
 def other_clocks(case: Case, factor: Factor) -> Iterator[Cause]:
@@ -149,11 +148,14 @@ def _needed(case: Case, span: Span, fact: Fact) -> Iterator[Cause]:
 def _of_prefix(fact: Fact, needed: Fact) -> Fact:
     """The value that a fact needs with the digits that it has, where its prefix is off by a thousand."""
     number, _, unit = fact.display.partition(" ")
-    step = next((one for one in (1, -1) if math.isclose(needed.value, fact.value * 1000.0**one, rel_tol=1e-6)), 0)
-    place = _PREFIXES.find(unit[:1]) + step if unit[:1] and step else -1
-    if unit[:1] not in _PREFIXES or not 0 <= place < len(_PREFIXES) or unit[1:2] == "i":
+    step = next((one for one in (3, -3) if math.isclose(needed.value, fact.value * 10.0**one, rel_tol=1e-6)), 0)
+    wanted = SI_PREFIXES.get(unit[:1], 0) + step
+    prefix = next((name for name, power in SI_PREFIXES.items() if name and power == wanted), "")
+    try:
+        written = replace(fact, quantity=parse_quantity(f"{number} {prefix}{unit[1:]}")) if step else needed
+    except UnitError:  # the first letter is no prefix: MAC
         return needed
-    return replace(fact, quantity=parse_quantity(f"{number} {_PREFIXES[place]}{unit[1:]}"))
+    return written if math.isclose(written.value, needed.value, rel_tol=1e-6) else needed
 
 
 def _of_bits(fact: Fact, needed: Fact) -> tuple[Fact, str]:

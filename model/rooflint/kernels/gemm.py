@@ -16,7 +16,6 @@ from rooflint.kernels.chip import WARP, Chip, Cores
 from rooflint.kernels.constants import CoreConstants, Products
 from rooflint.kernels.shapes import Numbers, Shapes, alone, dram_bytes_per_s, miss_share, overlapped, split_s
 from rooflint.kernels.tile import (
-    ROUNDED,
     Menu,
     Split,
     Tile,
@@ -32,6 +31,9 @@ from rooflint.kernels.tile import (
     path_width,
     waves,
 )
+
+ROUNDED = 1e-12
+"""Of a number, more than rounding can add up to. [1]"""
 
 ENERGY_MACS = 512
 """MACs of an SM and clock at which `energy_pj` is stated."""

@@ -30,9 +30,6 @@ TILES = tuple(Tile(*size) for size in SIZES)
 PATH_BYTES = 2.0
 """Of an element of the products that the constants were fitted on. [B]"""
 
-ROUNDED = 1e-12
-"""Of a number, more than rounding can add up to. [1]"""
-
 Split = int | NDArray[np.int_]
 """In how many parts k is cut; several ways are an axis of their own."""
 

@@ -389,6 +389,11 @@ def test_a_wrong_prefix_keeps_the_digits():
     assert (first.fact.display, first.repair) == ("48 MB", "48 GB")
 
 
+def test_a_unit_that_begins_like_a_prefix_has_none():
+    first = alone(REGISTRY.get("amd/epyc-7763"), "units.simd.macs_per_clock.fp64", "8000 MAC", 16.0)
+    assert first.repair == "8 MAC"
+
+
 def test_a_power_that_documents_print_of_another_device_is_named_where_the_spec_is_given():
     first = alone(A100, "tdp", "400 W", 300.0, given=lambda fact: True)
     assert first.of_claim

@@ -91,7 +91,7 @@ def figures(source, tmp_path, name="specs.ts"):
             [(1, "h100", "tflops", "989")],
         ),
         ('val T = mapOf("H100" to Spec(tflops = 989.0))', [(1, "H100", "tflops", "989.0")]),
-        # what is not read is no figure
+        # what cannot be read gives no figure
         ("const x = y.map(g => g.tflops * 2)", []),
         ("// H100: 989 TFLOPS\nimport { a } from './b'", []),
     ],

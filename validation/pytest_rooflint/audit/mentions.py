@@ -22,7 +22,7 @@ def within(text: str, is_device: IsDevice) -> tuple[str, str]:
         for start in range(len(words) - length + 1):
             name = " ".join(words[start : start + length])
             if links & set(range(start, start + length)):
-                continue  # H100_NVLINK_BW is no figure of a board with NVLink
+                continue  # H100_NVLINK_BW does not name an H100 NVL
             if re.search(r"\d", name) and is_device(name):
                 return name, " ".join([*words[:start], *words[start + length :]])
     return "", text

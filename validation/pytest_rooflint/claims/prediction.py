@@ -22,6 +22,7 @@ from pytest_rooflint.claims.held_out import ROWS, SCORES, Subject, rows_of, scor
 from pytest_rooflint.golden.kinds import Claim, ClaimError, Context, Kind, Obtained, UnavailableError
 from pytest_rooflint.golden.workloads import build
 from rooflint.base.errors import shown
+from rooflint.base.text import counted
 from rooflint.base.units import DIMENSIONLESS, SECONDS, WATTS, format_quantity
 from rooflint.kernels.shapes import Numbers
 from rooflint.prediction.predict import ROOFLINE, SILICON
@@ -311,7 +312,8 @@ def _of_power(table: powers.PowerTable, row: int, found: powers.Drawn) -> str:
     low, typical, system = (
         format_quantity(float(one), WATTS) for one in (found.low_w[row], found.typical_w[row], spec.system_w)
     )
-    drawn = f"{place}{spec.accelerators} accelerator{'s draw' if spec.accelerators > 1 else ' draws'} {typical}"
+    draw = "draws" if spec.accelerators == 1 else "draw"
+    drawn = f"{place}{counted(spec.accelerators, 'accelerator')} {draw} {typical}"
     if spec.above and found.typical_w[row] <= spec.system_w:
         return f"{drawn} of {system}; remove 'above'"
     return f"{drawn}, at least {low}; the whole system {system}"
