@@ -25,6 +25,7 @@ from rooflint.workloads.capture.torchvision_networks import (
 )
 from rooflint.workloads.capture.write import write_torchvision
 from rooflint.workloads.footprint import footprint
+from rooflint.workloads.load import MissingTorchError
 from rooflint.workloads.ops import NMS_RIVALS
 from rooflint.workloads.tables import UnknownNetworkError, load_workload, read_table, workload_ids
 
@@ -339,6 +340,15 @@ def test_another_error_of_the_import_is_not_hidden(monkeypatch):
 
     monkeypatch.setattr(torchvision_networks.importlib, "import_module", broken)
     with pytest.raises(RuntimeError, match="torchvision::other"):
+        import_torchvision.__wrapped__()
+
+
+def test_without_torchvision_the_message_says_what_to_install(monkeypatch):
+    def absent(name):
+        raise ModuleNotFoundError(f"No module named '{name}'", name=name)
+
+    monkeypatch.setattr(torchvision_networks.importlib, "import_module", absent)
+    with pytest.raises(MissingTorchError, match="needs torchvision; in the clone of rooflint: python -m pip install"):
         import_torchvision.__wrapped__()
 
 

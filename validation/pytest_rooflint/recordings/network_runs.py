@@ -85,7 +85,10 @@ class Case:
     batch: int
     mode: str
     rank: int
-    """In how many ways it is not the first choice; those of 0 come first, so that a short budget has every network."""
+    """In how many ways it is not the first choice; those of 0 come first, so that a short budget has every network.
+
+    Of the same rank, another precision comes before another batch, and that before another mode.
+    """
 
     @property
     def label(self) -> str:
@@ -103,7 +106,8 @@ class Case:
 def cases(request: Request, sweep: Sweep) -> list[Case]:
     """All of them, in the order in which they are measured."""
     modes = [*dict.fromkeys(one for word in sweep.modes for one in _modes(word, request.device))]
-    return sorted(_cases(request.precisions or ("fp32",), modes, sweep), key=lambda one: one.rank)
+    every = _cases(request.precisions or ("fp32",), modes, sweep)
+    return sorted(every, key=lambda one: (one.rank, one.mode != modes[0], one.batch != sweep.batches[0]))
 
 
 def _modes(word: str, device: str) -> tuple[str, ...]:
@@ -228,32 +232,37 @@ def networks(request: Request, sweep: Sweep, results: Results) -> None:
 
 
 def _run(found: Plan, request: Request, sweep: Sweep, results: Results, costs: Costs, flush_bytes: int) -> None:
-    """Each case of a plan while there is time, and one pass through memory."""
+    """Each case of a plan while there is time, one pass through memory, and more cases if there is time left."""
     timed = replace(request, seconds=found.seconds)
     peaks = _Peaks(timed, results, {_multiplied(one.precision) for one in found.chosen})
     pace = _Pace()
     lacks_stream = _lacks_stream(results)
+
+    def run(case: Case) -> None:
+        same = {"device": request.device, "flush_bytes": flush_bytes, **network.mode(case.mode)}
+        setting = Setting(batch=case.batch, precision=case.precision, **same)
+        with pace.of(costs.of(case, found.seconds), results):
+            results.add(case.label, partial(_measured, timed, case, setting, sweep, peaks))
+
     for case in found.chosen:
         if lacks_stream and case.rank > 0:  # what says most of a network comes before other ways to run it
             _stream_once(timed, results)
             lacks_stream = False
-        setting = Setting(
-            batch=case.batch,
-            precision=case.precision,
-            device=request.device,
-            flush_bytes=flush_bytes,
-            **network.mode(case.mode),
-        )
-        needs_s = costs.of(case, found.seconds)
+        needs_s = costs.of(case, found.seconds) * max(1.0, pace.factor) * (pace.factor > 0)
         left_s = results.budget_s - results.spent_s - STREAM_S * lacks_stream
-        if not results.stopped and 0 < left_s < needs_s * pace.factor:
+        if not results.stopped and 0 < left_s < needs_s:
             why = f"does not fit the {minutes(left_s)} that are left"
-            results.leave_out([case.label], _room(why, results, needs_s * pace.factor))
-            continue
-        with pace.of(needs_s, results):
-            results.add(case.label, partial(_measured, timed, case, setting, sweep, peaks))
+            results.leave_out([case.label], _room(why, results, needs_s))
+        else:
+            run(case)
     if lacks_stream:
         _stream_once(timed, results)
+    for case in found.dropped:
+        needs_s = costs.of(case, found.seconds) * pace.factor + peaks.missing_s(case.precision)
+        if not results.stopped and 0 < needs_s < PLANNED * (results.budget_s - results.spent_s):
+            del results.left_out[case.label]
+            run(case)
+    _tell_dropped(found, results)
 
 
 def _lacks_stream(results: Results) -> bool:
@@ -261,18 +270,29 @@ def _lacks_stream(results: Results) -> bool:
 
 
 def _tell(found: Plan, results: Results) -> None:
-    """Say what is planned within a budget, and what is not, with the budget that would have room for it."""
+    """Say what is planned within a budget. What is not is left out, unless the time has room for it in the end."""
     if results.budget_s == math.inf:
         return
     count = len(found.chosen) + len(found.dropped)
     if results.tell:
         took = f"{found.seconds:.2g} s of samples each, about {minutes(found.takes_s)}"
-        results.tell(f"plan: {len(found.chosen)} of {counted(count, 'network run')}, {took}")
+        more = "; more if they are faster" if found.dropped else ""
+        results.tell(f"plan: {len(found.chosen)} of {counted(count, 'network run')}, {took}{more}")
+    results.left_out |= {case.label: _no_room(needs_s) for case, needs_s in found.dropped.items()}
+
+
+def _no_room(needs_s: float) -> str:
+    return f"does not fit the budget; want --budget {budget_text(needs_s)}"
+
+
+def _tell_dropped(found: Plan, results: Results) -> None:
+    """What a plan had no room for, nor the time that was left in the end, by the budget that would have."""
     budgets: dict[str, list[str]] = {}
     for case, needs_s in found.dropped.items():
-        budgets.setdefault(budget_text(needs_s), []).append(case.label)
-    for budget, labels in budgets.items():
-        results.leave_out(labels, f"does not fit the budget; want --budget {budget}")
+        if results.left_out.get(case.label) == _no_room(needs_s):
+            budgets.setdefault(_no_room(needs_s), []).append(case.label)
+    for why, labels in budgets.items():
+        results.leave_out(labels, why)
 
 
 def _room(why: str, results: Results, needs_s: float) -> str:
@@ -288,8 +308,8 @@ class _Pace:
 
     @property
     def factor(self) -> float:
-        """At least 1, and 0 before any run has ended: the first is tried, whatever is expected of it."""
-        return max(1.0, self._took_s / self._expected_s) if self._expected_s else 0.0
+        """0 before any run has ended: the first is tried, whatever is expected of it."""
+        return self._took_s / self._expected_s if self._expected_s else 0.0
 
     @contextmanager
     def of(self, expected_s: float, results: Results) -> Iterator[None]:
@@ -332,6 +352,11 @@ class _Peaks:
         if isinstance(peak, str):
             raise NotMeasuredError(peak)
         return peak
+
+    def missing_s(self, precision: str) -> float:
+        """About how long the search of a peak takes that was neither made nor planned. [s]"""
+        product = _multiplied(precision)
+        return 0.0 if product in {*self._found, *self._planned_s} else reference_s(self._request, product)
 
     def beside(self, precision: str) -> Peak:
         """The same; on a CPU without products of quantized numbers the one in fp32. Raises NotMeasuredError.

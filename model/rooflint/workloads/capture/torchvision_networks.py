@@ -18,8 +18,10 @@ from unittest.mock import patch
 import torch
 from torch.overrides import TorchFunctionMode
 
+from rooflint.base.errors import extra
 from rooflint.workloads.capture.graph import AXES, CaptureError
 from rooflint.workloads.capture.trace import Example, capture, no_batch
+from rooflint.workloads.load import MissingTorchError
 from rooflint.workloads.scaling import fitted, sample_by_sample
 from rooflint.workloads.tables import UnknownNetworkError
 from rooflint.workloads.workload import Workload
@@ -39,9 +41,16 @@ _SYMPTOM = "operator torchvision::nms does not exist"
 
 @cache
 def import_torchvision() -> ModuleType:
-    """The package torchvision. Any error but that of the missing operators is raised as it is."""
+    """The package torchvision. Any error but that of the missing operators is raised as it is.
+
+    Raises MissingTorchError where it is not installed.
+    """
     try:
         return importlib.import_module("torchvision")
+    except ModuleNotFoundError as error:
+        if error.name != "torchvision":
+            raise
+        raise MissingTorchError(f"building this network needs torchvision; {extra('torch')}") from error
     except RuntimeError as error:
         if _SYMPTOM not in str(error):
             raise
