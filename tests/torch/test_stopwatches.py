@@ -114,7 +114,7 @@ def test_a_network_runs_in_its_precision_without_training(precision, channels_la
     ],
 )
 def test_what_a_cpu_cannot_is_refused_with_the_reason(setting, message):
-    with pytest.raises(NotMeasuredError, match=message):
+    with pytest.raises(NotMeasuredError, match=f"^{message}"):
         prepared(model(1, 3, 8, 8), setting)
 
 

@@ -58,6 +58,18 @@ def stubs(monkeypatch):
     monkeypatch.setattr(stream, "passes", lambda device: [])
 
 
+def take(monkeypatch, seconds):
+    """Let every run of a network take so long, and nothing else any time. [s]"""
+    now = [0.0]
+    monkeypatch.setattr(runs.Results, "spent_s", property(lambda _: now[0]))
+
+    def measured(*what, **how):
+        now[0] += seconds
+        return what, how
+
+    monkeypatch.setattr(network, "measured", measured)
+
+
 def test_networks_run_at_every_batch_and_the_first_choice_of_each_comes_first(stubs, results):
     sweep = Sweep(("resnet18", "alexnet"), batches=(1, 8), modes=("channels_last",))
     network_runs.networks(runs.Request(precisions=("bf16",), seconds=0.1, energy_s=2), sweep, results)
@@ -110,6 +122,7 @@ def test_what_is_quantized_stands_beside_fp32_where_its_products_are_not_native(
 @pytest.mark.parametrize(("metered", "kept"), [(True, 2), (False, 8)])
 def test_a_metered_run_takes_time_of_a_plan_only_where_there_is_a_meter(stubs, results, monkeypatch, metered, kept):
     # a search and a pass of 1 s, and 2.5 s each, with 5 s more for the meter; 0.8 × 30 s
+    take(monkeypatch, 11.0 if metered else 2.5)
     if metered:
         results.observer.source = "a meter"
     results.budget_s = 30.0
@@ -210,6 +223,7 @@ def test_samples_take_longer_with_the_batch():
 
 def test_what_a_budget_drops_is_left_out_by_name_with_the_budget_that_it_needs(stubs, results, monkeypatch):
     monkeypatch.setattr(runs, "figure", lambda _: "1 ms")
+    take(monkeypatch, 3.2)  # where 2.5 s were expected, so that no time is left for the seventh
     lines = []
     results.budget_s, results.tell = 21.8, lines.append
     network_runs.networks(runs.Request(), Sweep(tuple("abcdefgh")), results)
@@ -217,10 +231,37 @@ def test_what_a_budget_drops_is_left_out_by_name_with_the_budget_that_it_needs(s
     # one search and one pass of 1 s, seven or eight runs of 2.5 s, over four fifths: 24.4 and 27.5 s
     why = "does not fit the budget; want --budget 30s"
     assert results.left_out == {"network g fp32 b1": why, "network h fp32 b1": why}
-    assert lines[:2] == [
-        "plan: 6 of 8 network runs, 1 s of samples each, about 17 s",
-        f"network g fp32 b1, network h fp32 b1: {why}",
-    ]
+    assert lines[0] == "plan: 6 of 8 network runs, 1 s of samples each, about 17 s; more if they are faster"
+    assert lines[-1] == f"network g fp32 b1, network h fp32 b1: {why}"
+
+
+def test_what_a_plan_had_no_room_for_is_measured_in_the_time_that_is_left(stubs, results, monkeypatch):
+    take(monkeypatch, 2.0)  # where 2.5 s were expected: 12 s for the six that were planned
+    results.budget_s = 21.8
+    network_runs.networks(runs.Request(), Sweep(tuple("abcdefghijklmnop")), results)
+    # four fifths of the 9.8, 7.8, 5.8 and 3.8 s that are left have room for another 2 s; 1.8 s have not
+    assert [what[0].name for what, _ in results.measurements] == list("abcdefghij")
+    assert list(results.left_out) == [f"network {name} fp32 b1" for name in "klmnop"]
+
+
+def test_what_needs_a_search_that_was_not_planned_has_to_have_room_for_it(stubs, results, monkeypatch):
+    take(monkeypatch, 2.5)
+    monkeypatch.setattr(network_runs, "reference_s", lambda request, precision: 9.0 if precision == "bf16" else 1.0)
+    results.budget_s = 17.0  # the searches are never made here, so that 14.5 s are left after one run
+    network_runs.networks(runs.Request(precisions=("fp32", "bf16")), Sweep(("a",)), results)
+    assert [one.split()[2] for one in results.names if one.startswith("network")] == ["fp32", "bf16"]
+    results.measurements.clear()
+    results.names.clear()
+    results.budget_s = results.spent_s + 16.0  # four fifths of 13.5 s are less than 2.5 + 9
+    network_runs.networks(runs.Request(precisions=("fp32", "bf16")), Sweep(("a",)), results)
+    assert [one.split()[2] for one in results.names if one.startswith("network")] == ["fp32"]
+
+
+def test_another_precision_comes_before_another_batch_and_that_before_another_mode():
+    found = cases(runs.Request(precisions=("fp32", "bf16")), Sweep(("a",), (1, 8), ("eager", "compile")))
+    labels = [one.label.removeprefix("network a ") for one in found]
+    assert labels[:4] == ["fp32 b1", "bf16 b1", "fp32 b8", "fp32 b1 compile"]
+    assert labels[-1] == "bf16 b8 compile"
 
 
 def test_what_takes_longer_than_expected_is_left_out_while_others_go_on(stubs, results, monkeypatch):
@@ -304,14 +345,15 @@ def test_the_total_is_known_before_anything_is_measured_and_what_is_dropped_coun
     monkeypatch.setattr(stream, "passes", lambda device: [SimpleNamespace(name="triad torch")])
     monkeypatch.setattr(stream, "measured", lambda *what, **how: (what, how))
     monkeypatch.setattr(runs, "figure", lambda _: "1 ms")
+    take(monkeypatch, 3.2)
     lines, request, sweep = [], runs.Request(seconds=0.1), Sweep(tuple("abcdefgh"))
     results.budget_s, results.tell = 21.8, lines.append
     results.count(lambda: network_runs.networks(request, sweep, results))
     assert (len(results.expected), results.tried, results.measurements, results.ahead_s) == (9, 0, [], 0.0)
     network_runs.networks(replace(request, seconds=10.0), sweep, results)
     assert lines[0].startswith("plan: 6 of 8 network runs")
-    assert lines[1].startswith("[2/9] network g fp32 b1, network h fp32 b1: does not fit")
-    assert [line.split()[0] for line in lines[2:]] == [f"[{number}/9]" for number in range(3, 10)]
+    assert [line.split()[0] for line in lines[1:]] == [*(f"[{number}/9]" for number in range(1, 8)), "[9/9]"]
+    assert lines[-1].startswith("[9/9] network g fp32 b1, network h fp32 b1: does not fit")
 
 
 def test_the_pass_through_memory_comes_before_other_ways_to_run_a_network(stubs, results, monkeypatch):

@@ -257,6 +257,8 @@ def prepared(model: Model, setting: Setting) -> Call:
         call = _inference(run, inputs, named, no_grad=setting.no_grad)
         call()
         return graphed(call, torch.cuda) if setting.graph else call
+    except NotMeasuredError:
+        raise
     except Exception as error:  # a compiler, a backend and a driver each raise their own
         raise NotMeasuredError(_first_line(error)) from error
 
