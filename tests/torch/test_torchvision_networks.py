@@ -9,6 +9,7 @@ import torch
 from tests.torch.conftest import captures
 from torch.utils.flop_counter import FlopCounterMode
 
+from rooflint.base.errors import MissingTorchError
 from rooflint.workloads.capture import torchvision_networks
 from rooflint.workloads.capture.graph import CaptureError
 from rooflint.workloads.capture.torchvision_networks import (
@@ -25,7 +26,6 @@ from rooflint.workloads.capture.torchvision_networks import (
 )
 from rooflint.workloads.capture.write import write_torchvision
 from rooflint.workloads.footprint import footprint
-from rooflint.workloads.load import MissingTorchError
 from rooflint.workloads.ops import NMS_RIVALS
 from rooflint.workloads.tables import UnknownNetworkError, load_workload, read_table, workload_ids
 

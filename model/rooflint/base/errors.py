@@ -15,6 +15,10 @@ class ExpandedNameWarning(UserWarning):
     """An abbreviation was taken for the one thing that it may mean; the message says which."""
 
 
+class MissingTorchError(RooflintError):
+    """A network that needs torch or what belongs to it; the message says what to install."""
+
+
 def extra(name: str) -> str:
     """How to install what an extra brings, for the end of a message: the project is on no index."""
     return f"in the clone of rooflint: python -m pip install '.[{name}]'"

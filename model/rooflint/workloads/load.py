@@ -25,7 +25,7 @@ from typing import Any
 
 from platformdirs import user_cache_path
 
-from rooflint.base.errors import RooflintError, extra
+from rooflint.base.errors import MissingTorchError, RooflintError, extra
 from rooflint.base.files import file_digest, write_atomically
 from rooflint.base.suggestions import did_you_mean, nearest
 from rooflint.hardware.registry import PACKAGED
@@ -54,10 +54,6 @@ trusted: ContextVar[bool] = ContextVar("trusted", default=False)
 
 class ForeignCodeWarning(UserWarning):
     """Code is about to run that neither belongs to the project nor was installed."""
-
-
-class MissingTorchError(RooflintError):
-    """A capture without torch; the message says what to install."""
 
 
 @dataclass(frozen=True)

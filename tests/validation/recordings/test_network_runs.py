@@ -9,8 +9,7 @@ import pytest
 
 from pytest_rooflint.recordings import network_runs, runs
 from pytest_rooflint.recordings.network_runs import Case, Costs, Sweep, Work, cases, plan, short
-from rooflint.base.errors import RooflintError
-from rooflint.workloads.load import MissingTorchError
+from rooflint.base.errors import MissingTorchError, RooflintError
 from rooflint.workloads.tables import UnknownNetworkError
 from rooflint.workloads.workload import WorkloadError
 from rooflint_measure.record import Gemm, Unavailable

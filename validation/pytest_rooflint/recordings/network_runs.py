@@ -18,7 +18,7 @@ from pytest_rooflint.recordings.runs import (
     reference_s,
     tried,
 )
-from rooflint.base.errors import RooflintError
+from rooflint.base.errors import MissingTorchError, RooflintError
 from rooflint.base.text import counted
 from rooflint.base.units import OPS_PER_MAC
 from rooflint.workloads import load
@@ -414,7 +414,7 @@ def _works(sweep: Sweep) -> Mapping[str, Work]:
         load.want_module(name)
         try:
             table = _table(name, sweep)
-        except load.MissingTorchError:
+        except MissingTorchError:
             continue  # a library that is not installed: the run says so in its place
         except RooflintError as error:
             if _is_unknown(error):

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from rooflint.workloads import load
+from rooflint.base.errors import MissingTorchError
 from rooflint.workloads.capture import torchvision_networks
 from rooflint.workloads.capture.graph import CaptureError
 from rooflint.workloads.configuration import Transformer
@@ -52,7 +52,7 @@ def imported(package: str) -> ModuleType:
         return import_module(package)
     except ImportError as error:
         needed = f"running a network by its configuration needs {package}: pip install {package}"
-        raise load.MissingTorchError(f"{needed} ({error})") from error
+        raise MissingTorchError(f"{needed} ({error})") from error
 
 
 def planned(name: str, net: Architecture, batch: int, prompt: int | None, keys_of: KeysOf) -> Plan:

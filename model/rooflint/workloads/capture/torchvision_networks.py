@@ -18,10 +18,9 @@ from unittest.mock import patch
 import torch
 from torch.overrides import TorchFunctionMode
 
-from rooflint.base.errors import extra
+from rooflint.base.errors import MissingTorchError, extra
 from rooflint.workloads.capture.graph import AXES, CaptureError
 from rooflint.workloads.capture.trace import Example, capture, no_batch
-from rooflint.workloads.load import MissingTorchError
 from rooflint.workloads.scaling import fitted, sample_by_sample
 from rooflint.workloads.tables import UnknownNetworkError
 from rooflint.workloads.workload import Workload
