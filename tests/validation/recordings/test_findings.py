@@ -18,15 +18,15 @@ def test_the_gain_of_a_batch_and_the_tail_are_named():
     # 8 samples in twice the time are 4 times the throughput; the 99th percentile is 2 ms of a median of 1 ms
     late = (1e-3,) * 97 + (2e-3,) * 3
     assert said(shown(resnet(), late), shown(resnet(8), (2e-3,))) == [
-        "throughput at batch 8 over that at batch 1: resnet18 fp32 4 times",
-        "1 run has a tail, the 99th percentile over the median: resnet18 fp32 b1 2 times",
+        "from batch 1 to 8, throughput grows by a factor of: 4 (resnet18 fp32)",
+        "slow calls in 1 run, 99th percentile over median: 2 (resnet18 fp32 b1)",
     ]
 
 
 def test_shares_of_products_in_another_precision_are_not_ranked_and_not_drawn():
     int8 = resnet().model_copy(update={"precision": "int8"})
     rows = [shown(resnet(1), reference=PAIR), shown(resnet(8), reference=PAIR), shown(int8, (1e-4,), reference=PAIR)]
-    (ranked,) = [line for line in said(*rows) if line.startswith("of the product in turn")]
+    (ranked,) = [line for line in said(*rows) if line.startswith("networks reach ")]
     assert "int8" not in ranked
     curves = [one.name for name, section in drawn(*rows).items() if "Efficiency" in name for one in section.curves]
     assert curves == ["resnet18 fp32"]
@@ -40,13 +40,13 @@ def test_many_networks_are_one_sentence():
         for batch, time_s in ((1, 1e-3), (8, factor * 1e-3))
     ]
     assert said(*rows) == [
-        "throughput at batch 8 over that at batch 1: net1 fp32 8 times, net2 fp32 4, net4 fp32 2, net8 fp32 1"
+        "from batch 1 to 8, throughput grows by a factor of: 8 (net1 fp32), 4 (net2 fp32), 2 (net4 fp32), 1 (net8 fp32)"
     ]
 
 
 def test_the_middle_of_a_long_ranking_is_counted():
     factors = {name: float(number) for number, name in enumerate("abcdefghi", 1)}
-    assert ranking(factors) == "i 9 times, h 8, g 7, 3 between, c 3, b 2, a 1"
+    assert ranking(factors) == "9 (i), 8 (h), 7 (g), 3 more, 3 (c), 2 (b), 1 (a)"
     # to count one in its place would save nothing
     assert ranking({name: factors[name] for name in "abcdefg"}).count(",") == 6
 
@@ -58,7 +58,7 @@ def half(batch=8, **settings):
 def test_the_fastest_precision_and_mode_of_a_network_is_named_over_the_slowest():
     rows = [shown(resnet(8), (3e-3,)), shown(half(compiled=True), (1e-3,)), shown(half(), (2e-3,))]
     (line,) = said(*rows)
-    assert line == "the fastest precision and mode at batch 8, over fp32: bf16 compiled in resnet18 (3 times)"
+    assert line == "fastest precision and mode at batch 8, over fp32: bf16 compiled for resnet18 (3 ×)"
 
 
 def test_each_network_names_its_slowest_way_where_they_differ():
@@ -66,8 +66,7 @@ def test_each_network_names_its_slowest_way_where_they_differ():
     rows = [shown(resnet(8), (3e-3,)), shown(half(), (1e-3,)), shown(other, (6e-3,))]
     (line,) = said(*rows, shown(resnet(8, "vgg11"), (2e-3,)))
     assert line == (
-        "the fastest precision and mode at batch 8: bf16 in resnet18 (3 times over fp32); "
-        "fp32 in vgg11 (3 times over bf16)"
+        "fastest precision and mode at batch 8: bf16 for resnet18 (3 × over fp32); fp32 for vgg11 (3 × over bf16)"
     )
 
 
@@ -82,14 +81,14 @@ def test_what_memory_limits_is_named_by_precision_and_batch():
     thin = Network(name="thin", batch=1, precision="fp32", library="torch", macs=2)
     rows = [shown(PRODUCT, (1e-3,)), shown(stream, (1e-3,), bytes_moved=2e8), shown(resnet(), (50e-3,))]
     assert said(*rows, shown(thin, (1e-3,), bytes_moved=8.0)) == [
-        "left of the breakpoint, so bound by memory at best, in fp32 b1: thin; 1 run by compute"
+        "memory-bound at best: thin in fp32 b1; compute-bound at best: the other 1 run"
     ]
 
 
 def test_findings_of_a_machine_bear_its_name_once():
     rows = [shown(resnet(batch), (1e-3,), where=where) for where in "AB" for batch in (1, 8)]
     assert [line for line in said(*rows) if "throughput" in line] == [
-        f"{where}: throughput at batch 8 over that at batch 1: resnet18 fp32 8 times" for where in "AB"
+        f"{where}: from batch 1 to 8, throughput grows by a factor of: 8 (resnet18 fp32)" for where in "AB"
     ]
 
 

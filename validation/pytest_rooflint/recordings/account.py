@@ -272,10 +272,9 @@ def _of_memory(recording: Recording, hardware: Hardware | None) -> Iterator[Sect
     cells = tuple(_moved(one, limits.get(one.row.name), fastest) for one in shown if one.row in rows)
     sources = dict.fromkeys(row.memory.source for row in rows if isinstance(row.memory, record.Memory))
     held = f"; memory: the most during a call, {', '.join(sources)}" if sources else ""
-    yield Grid("Networks and memory", _known(Table(_MEMORY, cells)), _BYTES + held)
-    named = [(one.name, limits[one.row.name]) for one in shown if one.row.name in limits]
-    if reasons := [f"{name}: {bound.word}-bound at best, {bound.reason}" for name, bound in named]:
-        yield Prose("What limits them", tuple(reasons))
+    sides = dict.fromkeys(bound.breakpoint for bound in limits.values())
+    bounds = f"; bound by: at best, by which side of the breakpoint op/B is on, {', '.join(sides)}" if sides else ""
+    yield Grid("Networks and memory", _known(Table(_MEMORY, cells)), _BYTES + held + bounds)
 
 
 _COUNTED = ("network", "counted", "by the model", "ratio", "bandwidth")

@@ -146,11 +146,9 @@ class Bound:
     roof: Roof
 
     @property
-    def reason(self) -> str:
-        """`12.3 op/B, left of the breakpoint at 40 (fp32, measured)`."""
-        side = "left" if self.word == "memory" else "right"
-        at, ridge = (format_number(one, 3) for one in (self.intensity_ops_per_byte, self.roof.breakpoint_ops_per_byte))
-        return f"{at} op/B, {side} of the breakpoint at {ridge} ({self.roof.name})"
+    def breakpoint(self) -> str:
+        """`40 op/B (fp32, measured)`."""
+        return f"{format_number(self.roof.breakpoint_ops_per_byte, 3)} op/B ({self.roof.name})"
 
 
 def limits(shown: Sequence[Shown]) -> dict[str, Bound]:

@@ -32,12 +32,11 @@ def findings(shown: Sequence[Shown]) -> Iterator[Section]:
 
 
 def ranking(factors: Mapping[str, float]) -> str:
-    """`bert 2.78 times, clip 1.8, …, mobilenet_v2 0.8`: the largest first, and the middle of a long one left out."""
+    """`2.78 (bert), 1.8 (clip), …, 0.8 (mobilenet_v2)`: the largest first, and the middle of a long one left out."""
     ordered = sorted(factors.items(), key=lambda pair: -pair[1])
-    words = [f"{name} {factor:.3g}" for name, factor in ordered]
-    words[0] += " times"
+    words = [f"{factor:.3g} ({name})" for name, factor in ordered]
     if (hidden := len(words) - NAMED) > 1:
-        words[NAMED // 2 : -(NAMED // 2)] = [f"{hidden} between"]
+        words[NAMED // 2 : -(NAMED // 2)] = [f"{hidden} more"]
     return ", ".join(words)
 
 
@@ -46,7 +45,7 @@ def _spans(shown: Sequence[Shown]) -> Iterator[str]:
     known = sorted((share, one.name) for one in same if (share := of_product(one.row)))
     if len(known) > 1:
         (low, worst), (high, best) = known[0], known[-1]
-        yield f"of the product in turn, {best} reaches {percent(high)} and {worst} {percent(low)}"
+        yield f"networks reach {percent(low)} ({worst}) to {percent(high)} ({best}) of the product timed beside them"
 
 
 def _batches(shown: Sequence[Shown]) -> Iterator[str]:
@@ -58,7 +57,7 @@ def _batches(shown: Sequence[Shown]) -> Iterator[str]:
             gain = (one.row.samples.best_s / first.batch) / (other.row.samples.best_s / last.batch)
             gains.setdefault((first.batch, last.batch), {})[label] = gain
     for (small, large), found in gains.items():
-        yield f"throughput at batch {large} over that at batch {small}: {ranking(found)}"
+        yield f"from batch {small} to {large}, throughput grows by a factor of: {ranking(found)}"
 
 
 def _ways(shown: Sequence[Shown]) -> Iterator[str]:
@@ -72,12 +71,12 @@ def _ways(shown: Sequence[Shown]) -> Iterator[str]:
         fastest: dict[str, list[str]] = {}
         for fast, slow in pairs:
             over = f" over {_way(slow)}" if len(slowest) > 1 else ""
-            text = f"{_network(fast).name} ({_median_s(slow) / _median_s(fast):.3g} times{over})"
+            text = f"{_network(fast).name} ({_median_s(slow) / _median_s(fast):.3g} ×{over})"
             fastest.setdefault(_way(fast), []).append(text)
         if fastest:
             than = f", over {slowest.pop()}" if len(slowest) == 1 else ""
-            ways_ = "; ".join(f"{way} in {', '.join(names)}" for way, names in fastest.items())
-            yield f"the fastest precision and mode at batch {batch}{than}: {ways_}"
+            ways_ = "; ".join(f"{way} for {', '.join(names)}" for way, names in fastest.items())
+            yield f"fastest precision and mode at batch {batch}{than}: {ways_}"
 
 
 def _median_s(one: Shown) -> float:
@@ -95,22 +94,22 @@ def _way(one: Shown) -> str:
 
 
 def _bounds(shown: Sequence[Shown]) -> Iterator[str]:
-    """Which networks memory limits at best, by precision and batch."""
+    """Which networks memory limits at best, and in which precisions and batches, where not in all."""
     sides: dict[str, dict[str, bool]] = {}
     for one, at, roof in points(shown):
         if isinstance(one.row.subject, Network):
             where = f"{one.row.subject.precision} b{one.row.subject.batch}"
-            sides.setdefault(where, {})[one.row.subject.name] = at < roof.breakpoint_ops_per_byte
-    memory = {where: [name for name, left in found.items() if left] for where, found in sides.items()}
-    if any(memory.values()):
-        words = (f"{where}: {_named(names, len(sides[where]))}" for where, names in memory.items() if names)
+            sides.setdefault(one.row.subject.name, {})[where] = at < roof.breakpoint_ops_per_byte
+    memory = {name: [where for where, left in found.items() if left] for name, found in sides.items()}
+    words = [f"{name} in {_every(where, len(sides[name]))}" for name, where in memory.items() if where]
+    if words:
         count = sum(map(len, sides.values())) - sum(map(len, memory.values()))
-        rest = f"; {counted(count, 'run')} by compute" if count else ""
-        yield f"left of the breakpoint, so bound by memory at best, in {'; '.join(words)}{rest}"
+        rest = f"; compute-bound at best: the other {counted(count, 'run')}" if count else ""
+        yield f"memory-bound at best: {'; '.join(words)}{rest}"
 
 
-def _named(names: Sequence[str], of: int) -> str:
-    return f"all {of} networks" if len(names) == of > 1 else ", ".join(names)
+def _every(where: Sequence[str], of: int) -> str:
+    return f"all {of} runs" if len(where) == of > 2 else ", ".join(where)
 
 
 def _tails(shown: Sequence[Shown]) -> Iterator[str]:
@@ -121,8 +120,7 @@ def _tails(shown: Sequence[Shown]) -> Iterator[str]:
         if slow > TAIL * median:
             late[one.name] = float(slow / median)
     if late:
-        has = "has a tail" if len(late) == 1 else "have a tail"
-        yield f"{counted(len(late), 'run')} {has}, the 99th percentile over the median: {ranking(late)}"
+        yield f"slow calls in {counted(len(late), 'run')}, 99th percentile over median: {ranking(late)}"
 
 
 # ---- between machines
