@@ -142,7 +142,6 @@ class Bound:
 
     word: str
     """`compute` or `memory`."""
-    intensity_ops_per_byte: float
     roof: Roof
 
     @property
@@ -154,7 +153,7 @@ class Bound:
 def limits(shown: Sequence[Shown]) -> dict[str, Bound]:
     """What limits each network, by the name of its measurement; one without a roof or a known traffic is left out."""
     return {
-        one.row.name: Bound("memory" if at < roof.breakpoint_ops_per_byte else "compute", at, roof)
+        one.row.name: Bound("memory" if at < roof.breakpoint_ops_per_byte else "compute", roof)
         for one, at, roof in points(shown)
         if isinstance(one.row.subject, Network)
     }
