@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -193,21 +194,38 @@ SETS = 6.0
 
 ELEMENT_BYTES = 2.0
 
+NONE: Mapping[str, str] = MappingProxyType({})
 
-def products(data: Path, device: str, chip: Chip) -> Rows:
-    """m, n, k and the sets of weights of the framework with the best time. Raises RooflintError if there is none."""
+
+def products(
+    data: Path,
+    device: str,
+    chip: Chip,
+    *,
+    spelt: str = SPELT,
+    element_bytes: float = ELEMENT_BYTES,
+    left_out: Mapping[str, str] = NONE,
+) -> Rows:
+    """m, n, k and the sets of weights of the framework with the best time; why some frameworks are left out, by name.
+
+    Raises RooflintError if there is none.
+    """
     folder = data / folder_of(device) / "gemm"
-    found = [one for one in _tables(folder) if len(one[1])]
+    every = [one for one in _tables(folder, spelt) if len(one[1])]
+    found = [one for one in every if one[0] not in left_out]
     if not found:
-        raise RooflintError(f"{folder}: want tables gemm_perf.parquet with {SPELT} rows, found none")
+        raise RooflintError(f"{folder}: want tables gemm_perf.parquet with {spelt} rows, found none")
     sizes, which = np.unique(np.concatenate([one for _, one, _ in found]), axis=0, return_inverse=True)
-    sets = np.concatenate([sets_of_weights(framework, own, chip) for framework, own, _ in found])
+    sets = np.concatenate([sets_of_weights(framework, own, chip, element_bytes) for framework, own, _ in found])
     seconds = np.concatenate([one for _, _, one in found])
     first = _first_of_each(which.ravel(), seconds, sets)
     twice = sum(len(own) - len(np.unique(own, axis=0)) for _, own, _ in found)
     rows = Rows(device, ("m", "n", "k", COPIES), np.column_stack([sizes.astype(float), sets[first]]), seconds[first])
-    wrong = implausible(rows, chip)
+    wrong = implausible(rows, chip, element_bytes)
     dropped = {"the same shape twice in one table": twice} | {why: int(mask.sum()) for why, mask in wrong.items()}
+    dropped |= {
+        why: sum(len(own) for name, own, _ in every if name == framework) for framework, why in left_out.items()
+    }
     return replace(rows.only(~np.any(list(wrong.values()), axis=0)), dropped=dropped)
 
 
@@ -217,21 +235,21 @@ def _first_of_each(which: NDArray[Any], seconds: Numbers, sets: Numbers) -> NDAr
     return np.asarray(order[np.flatnonzero(np.diff(which[order], prepend=-1))])
 
 
-def sets_of_weights(framework: str, sizes: NDArray[Any], chip: Chip) -> Numbers:
+def sets_of_weights(framework: str, sizes: NDArray[Any], chip: Chip, element_bytes: float = ELEMENT_BYTES) -> Numbers:
     """How many sets of weights a framework's benchmark rotates; sizes are m, n, k.
 
     TensorRT-LLM: as many as fill L2, from 1 to 5; vLLM and SGLang: 6. aiconfigurator, collector/*/collect_gemm.py.
     """
     if framework != "trtllm":
         return np.full(len(sizes), SETS)
-    weights_bytes = ELEMENT_BYTES * sizes[:, 1] * sizes[:, 2]
+    weights_bytes = element_bytes * sizes[:, 1] * sizes[:, 2]
     return np.asarray(np.clip(np.ceil(chip.l2_bytes / weights_bytes), 1, 5), float)
 
 
-def implausible(rows: Rows, chip: Chip) -> dict[str, Mask]:
+def implausible(rows: Rows, chip: Chip, element_bytes: float = ELEMENT_BYTES) -> dict[str, Mask]:
     """Products that are impossible on a device with these facts, by reason."""
     m, n, k, _ = rows.sizes.T
-    read_s = ELEMENT_BYTES * (m * k + n * k) / (MOST_L2_BYTES * chip.sms * chip.clock_hz)
+    read_s = element_bytes * (m * k + n * k) / (MOST_L2_BYTES * chip.sms * chip.clock_hz)
     return {
         "no time above zero": ~(np.isfinite(rows.seconds) & (rows.seconds > 0)),
         TOO_FAST: rows.seconds < m * n * k / chip.macs_per_s,
@@ -239,14 +257,14 @@ def implausible(rows: Rows, chip: Chip) -> dict[str, Mask]:
     }
 
 
-def _tables(folder: Path) -> Iterator[tuple[str, NDArray[Any], Numbers]]:
+def _tables(folder: Path, spelt: str) -> Iterator[tuple[str, NDArray[Any], Numbers]]:
     """Framework, sizes and seconds of every table that is not superseded."""
     for file in sorted(folder.glob("*/*/gemm_perf.parquet")):
         framework, version = file.parts[-3:-1]
         if (folder.parent.name, framework, version) in SUPERSEDED:
             continue
         columns = ["gemm_dtype", "m", "n", "k", "latency"]
-        table = _read_parquet(file, columns, [("gemm_dtype", "==", SPELT)])
+        table = _read_parquet(file, columns, [("gemm_dtype", "==", spelt)])
         sizes = np.stack([table[name].to_numpy() for name in ("m", "n", "k")], axis=1)
         yield framework, sizes, table["latency"].to_numpy() * 1e-3
 
@@ -260,19 +278,9 @@ HOST_BOUND = "vLLM by block: 60 to 500 µs whatever the size, which is not a ker
 
 
 def fp8_products(data: Path, device: str, chip: Chip, *, scale: Scale) -> Rows:
-    """m, n, k, with one scale per tensor or per block of 128. Raises RooflintError if there is none."""
-    table = Table(
-        "gemm/*/*/gemm_perf.parquet",
-        ("m", "n", "k"),
-        ("m", "n", "k"),
-        {"gemm_dtype": word},
-        lambda row, file: {
-            "another precision": row["gemm_dtype"] != SPELT_FP8[scale],
-            **({HOST_BOUND: True} if scale == "block" and file.parents[1].name == "vllm" else {}),
-        },
-    )
-    found = read(data, device, table)
-    return found.without({TOO_FAST: found.seconds < found.sizes.prod(axis=1) / chip.macs_per_s})
+    """As products in bf16, with one scale per tensor or per block of 128. Raises RooflintError if there is none."""
+    left_out = {"vllm": HOST_BOUND} if scale == "block" else NONE
+    return products(data, device, chip, spelt=SPELT_FP8[scale], element_bytes=1.0, left_out=left_out)
 
 
 QUANTISE = Table(

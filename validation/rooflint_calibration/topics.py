@@ -300,12 +300,11 @@ TOPICS: Mapping[str, Topic] = MappingProxyType(
             f"fp8_{scale}": Topic(
                 f"fp8 by {scale}",
                 "gemm",
-                ("m", "n", "k"),
+                ("m", "n", "k", "copies"),
                 PRODUCT,
                 partial(rows.fp8_products, scale=scale),
                 "quantised",
                 precision="fp8",
-                copies=rows.SETS,
                 options={"scale": scale},
                 absent=NO_FP8,
             )

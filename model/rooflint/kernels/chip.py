@@ -34,6 +34,10 @@ vllm/model_executor/layers/fused_moe: only device capability 10.x supports Tenso
 """
 
 
+FIRST_WITH_TMA = 9
+"""Compute capability from which on SMs have a Tensor Memory Accelerator. CUDA C++ Programming Guide, appendix."""
+
+
 FINEST_NODE_M = 5e-9
 """The class of TSMC's 4N, in which Hopper, Ada and Blackwell are made: databases name it 4 or 5 nm. [m]"""
 
@@ -117,6 +121,8 @@ class Chip:
     """Its fastest links to others of its kind; None where its spec has none."""
     reads_in_place: bool = False
     """Whether libraries have kernels of experts for it that read rows where they lie."""
+    tma: bool = False
+    """Whether its SMs have a Tensor Memory Accelerator, which copies tiles for the warps."""
     facts: tuple[Fact, ...] = ()
 
     @property
@@ -167,6 +173,7 @@ def chip_of(hardware: Hardware, precision: str, launches: LaunchOverheads, *, su
         ecc=ecc[0].value if ecc else 0.0,
         link=device_link(hardware),
         reads_in_place=hardware.architecture in EXPERTS_IN_PLACE,
+        tma=int((hardware.compute_capability or "0").partition(".")[0]) >= FIRST_WITH_TMA,
         facts=tuple(
             dict.fromkeys(
                 (

@@ -20,9 +20,9 @@ from rooflint.kernels.chip import Chip
 from rooflint.kernels.constants import Constants, Products
 from rooflint.kernels.gemm import Breakdown, breakdowns
 from rooflint.kernels.kernel import FITTED_IN, GA100, WITH_FP8, Kernel, Terms, Times, Work, beside
-from rooflint.kernels.shapes import Numbers, Shapes, shapes, touched_bytes, working_set_bytes
-from rooflint.kernels.stream import QUANTISE, QUANTISE_ROWS, QUANTISE_TENSOR, Quantise
-from rooflint.kernels.tile import PATH_BYTES, TILES, Menu, Tile
+from rooflint.kernels.shapes import Numbers, Shapes, overlapped, shapes, touched_bytes, working_set_bytes
+from rooflint.kernels.stream import QUANTISE_BLOCKS, QUANTISE_ROWS, QUANTISE_TENSOR, Quantise
+from rooflint.kernels.tile import PATH_BYTES, TILES, Menu, Tile, load
 from rooflint.kernels.tile import menu as every_kernel
 
 Menus = Sequence[tuple[NDArray[np.bool_], Menu]]
@@ -210,6 +210,9 @@ FEW_ROWS, FEW_SCALED_ROWS = 64, 256
 LARGE = tuple(tile for tile in TILES if tile.m * tile.n >= 128 * 128)
 """Tiles for more rows: libraries have fewer kernels in FP8 than in bf16."""
 
+SCALED_STEPS = 2
+"""Steps that one along k takes where its sums are scaled before the next: they have to be complete for that."""
+
 OF_WARPS = (Tile(32, 128),)
 """Of kernels with scales of blocks, where warps issue matrix instructions."""
 
@@ -241,12 +244,14 @@ class Path(NamedTuple):
     menus: Callable[[Shapes, Chip], Menus]
     quantise: Quantise | None
     """What makes the activations FP8; None where the kernels that produce them do."""
+    by_block: bool = False
+    """Whether the sums of each step along k are scaled."""
 
 
 PATHS: Mapping[Scale, tuple[Path, ...]] = MappingProxyType(
     {
         "tensor": (Path(row_menus, QUANTISE_ROWS), Path(tensor_menus, QUANTISE_TENSOR)),
-        "block": (Path(block_menus, QUANTISE),),
+        "block": (Path(block_menus, QUANTISE_BLOCKS, by_block=True),),
     }
 )
 """vLLM and SGLang find a scale of each row in one kernel, TensorRT-LLM one of the tensor in three."""
@@ -306,6 +311,13 @@ class _OnePath(_Narrow):
         """Those of the path."""
         return self.path.menus(sizes, chip)
 
+    def products(self, chip: Chip, constants: Constants) -> Products:
+        """With longer steps where sums are scaled; warps that wait for their instructions wait for them anyway."""
+        here = super().products(chip, constants)
+        if not (self.path.by_block and chip.asynchronous):
+            return here
+        return replace(here, step_clocks=SCALED_STEPS * here.step_clocks)
+
     def before(self, work: Work, chip: Chip, constants: Constants) -> Times | None:
         """The quantise kernel."""
         if self.path.quantise is None:
@@ -318,6 +330,21 @@ class _OnePath(_Narrow):
         here, first = self.products(chip, constants), self.before(work, chip, constants)
         least = np.maximum(self.macs(work) / chip.macs_per_s, self._memory(work, chip, here).seconds)
         return np.asarray(gemm.launch_s(chip, here) + least + (first.seconds if first else 0.0))
+
+    def _memory(self, work: Work, chip: Chip, here: Products) -> gemm.Memory:
+        """With what L2 takes to give small tiles their operands, where warps copy them."""
+        found = super()._memory(work, chip, here)
+        if not self.path.by_block or chip.tma:
+            return found
+        copied = copied_s(self.product(work), chip, here)
+        return found._replace(seconds=overlapped(found.seconds, copied, here.overlap))
+
+
+def copied_s(sizes: Shapes, chip: Chip, constants: Products) -> Numbers:
+    """What it takes to copy the operands of all tiles of warps from L2. [s]"""
+    (tile,) = OF_WARPS
+    step_bytes = (tile.m + tile.n) * bytes_per_element("fp8")
+    return load(sizes, tile, chip) * sizes.k * (step_bytes / constants.l2_bytes * chip.clock_s)
 
 
 @dataclass(frozen=True)

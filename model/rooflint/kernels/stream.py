@@ -90,8 +90,14 @@ class Stream(Kernel):
         return Times(computed, moved, np.maximum(computed, moved), floor)
 
 
-Given = Literal["known", "row", "tensor"]
-"""Whether a scale is known before, or found of each row or of the whole tensor."""
+Given = Literal["known", "row", "block", "tensor"]
+"""Whether a scale is known before, or found of each row, of each 128 elements of it, or of the whole tensor."""
+
+TURN_BLOCKS, TURN_READS = 64, 4
+"""Blocks of one warp that share the rows of 512 elements, and how often each waits for a part of a row.
+
+TensorRT-LLM, tensorrt_llm/quantization/utils/fp8_utils.py, per_token_quant_and_transform.
+"""
 
 
 @dataclass(frozen=True)
@@ -109,10 +115,12 @@ class Quantise(Stream):
     @property
     def topic(self) -> str | None:
         """What the ramp is fitted to where the scale is known; otherwise what the constants of scales are."""
+        if self.given == "block":
+            return None
         return "quantise" if self.given == "known" else f"quantise_{self.given}"
 
     def time(self, work: Work, chip: Chip, constants: Constants, gap_s: float | None = 0.0) -> Times:
-        """Its bytes; of a tensor once more what is read, and beside them the rows of blocks that find their scales."""
+        """Its bytes; of a tensor once more what is read, and beside them rows, each by a block or in turn."""
         told, of = super().time(work, chip, constants, gap_s), constants.scales
         if self.given == "tensor":
             moved = told.memory_s * (2 * self.bytes_in + self.bytes_out) / (self.bytes_in + self.bytes_out)
@@ -123,6 +131,10 @@ class Quantise(Stream):
             together = overlapped(told.together_s, blocks, constants.products.overlap)
             launch = np.full_like(told.floors_s, of.row_launch_clocks * chip.clock_s)
             return Times(np.maximum(told.compute_s, blocks), told.memory_s, together, launch)
+        if self.given == "block" and chip.tma and not chip.asynchronous:  # workstation Blackwell
+            turns = turns_clocks(work.sizes.m, constants) * chip.clock_s
+            together = overlapped(told.together_s, turns, constants.products.overlap)
+            return told._replace(compute_s=np.maximum(told.compute_s, turns), together_s=together)
         return told
 
 
@@ -133,8 +145,14 @@ def rows_clocks(sizes: Elements, chip: Chip, constants: Scales) -> Numbers:
     return np.maximum(elements * constants.row_element_clocks, of_all)
 
 
+def turns_clocks(rows: Numbers, constants: Constants) -> Numbers:
+    """Of a warp that finds the scales of one row after the other, and waits for each read. [clock]"""
+    return np.ceil(rows / TURN_BLOCKS) * (TURN_READS * constants.latent_parts.read_clocks)
+
+
 QUANTISE = Quantise()
 QUANTISE_ROWS = Quantise(given="row")
+QUANTISE_BLOCKS = Quantise(given="block")
 QUANTISE_TENSOR = Quantise(given="tensor")
 
 

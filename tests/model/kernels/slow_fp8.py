@@ -13,7 +13,10 @@ def slow_quantise_s(m, k, chip, constants, given):
     moved = slow_bytes_s(3 * m * k, chip, stream, warm=True, writes=True)
     if given == "tensor":
         return scales.tensor_launch_us * 1e-6 + moved * 5 / 3
-    if given == "known":
+    if given in ("known", "block"):
+        if given == "block" and chip.tma and not chip.asynchronous:
+            turns = math.ceil(m / 64) * 4 * constants.latent_parts.read_clocks / chip.clock_hz
+            moved = (moved**p + turns**p) ** (1 / p)
         return stream.launch_clocks / chip.clock_hz + moved
     blocks = max(k * scales.row_element_clocks, m * scales.row_clocks + m * k * scales.row_sm_clocks / chip.sms)
     return scales.row_launch_clocks / chip.clock_hz + (moved**p + (blocks / chip.clock_hz) ** p) ** (1 / p)
@@ -24,8 +27,8 @@ def slow_fp8_s(m, n, k, chip, constants, scale, copies):
     every, split = SIZES, (1, 4, 16) if chip.asynchronous else (1, 2, 3, 4, 6, 8, 16, 32)
     if scale == "block":
         menu = every if chip.asynchronous else [(32, 128)]
-        return slow_quantise_s(m, k, chip, constants, "known") + slow_product_s(
-            m, n, k, chip, constants, copies, menu, (1,)
+        return slow_quantise_s(m, k, chip, constants, "block") + slow_product_s(
+            m, n, k, chip, constants, copies, menu, (1,), by_block=True
         )
     return min(
         slow_quantise_s(m, k, chip, constants, given)
@@ -34,7 +37,7 @@ def slow_fp8_s(m, n, k, chip, constants, scale, copies):
     )
 
 
-def slow_product_s(m, n, k, chip, constants, copies, sizes, splits):
+def slow_product_s(m, n, k, chip, constants, copies, sizes, splits, *, by_block=False):
     """The product of `Fp8Gemm` alone, without its quantise kernels. [s]"""
     c, clock_s = constants.products, 1 / chip.clock_hz
     dram = c.dram_efficiency * chip.bandwidth_bytes_per_s
@@ -44,6 +47,10 @@ def slow_product_s(m, n, k, chip, constants, copies, sizes, splits):
     room = c.l2_reach * chip.l2_bytes / (copies * n * k + m * k + 2 * m * n)
     miss = 1 / (1 + min(room, 4.0) ** c.l2_sharpness)
     memory = (n * k + m * k + 2 * m * n) * (miss / dram + (1 - miss) / l2)
+    if by_block and not chip.tma:
+        copied = math.ceil(m / 32) * math.ceil(n / 128) * k * (32 + 128) / (c.l2_bytes * chip.sms * chip.clock_hz)
+        memory = (memory**c.overlap + copied**c.overlap) ** (1 / c.overlap)
+    step = c.step_clocks * (2 if by_block else 1)
     in_bf16 = c.energy_pj * 1e-12 * (512 / (chip.macs_per_clock / 2)) ** c.energy_exponent
     in_bf16 *= (chip.node_m / 5e-9) ** c.process_exponent if chip.sustained else 1
     power = 2 * m * n * k * in_bf16 * constants.quantised.energy_share / chip.tdp_w
@@ -56,7 +63,7 @@ def slow_product_s(m, n, k, chip, constants, copies, sizes, splits):
             if chip.asynchronous:
                 waves = max(1.0, tiles_per_sm)
                 busy = max(arithmetic, (a + b) / (c.async_feed_bytes * width))
-                main = k / split * max(waves * busy, c.step_clocks / c.async_step_bytes)
+                main = k / split * max(waves * busy, step / c.async_step_bytes)
                 clocks = math.hypot(main, waves * store)
             else:
                 waves = math.ceil(tiles_per_sm)

@@ -22,6 +22,11 @@ def test_an_h100_is_what_its_data_sheet_says():
     assert {"units.tensor_core.issue_threads", "caches.l2.capacity", "tdp"} < {fact.path for fact in chip.facts}
 
 
+@pytest.mark.parametrize(("device", "tma"), [("l40s", False), ("h100-sxm5-80gb", True), ("rtx-5090", True)])
+def test_sms_copy_tiles_from_compute_capability_9_on(device, tma):
+    assert chip_of(REGISTRY.get(f"nvidia/{device}"), "fp8", LAUNCHES).tma == tma
+
+
 @pytest.mark.parametrize(
     ("device", "asynchronous"),
     [

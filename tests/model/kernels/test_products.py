@@ -93,6 +93,42 @@ def test_blocks_with_scales_of_their_own_are_added_up_by_one_tile():
     assert [str(tile) for tile in of_warps.tiles] == ["32×128"]
 
 
+def test_workstation_blackwell_finds_scales_of_blocks_one_after_the_other():
+    # 64 warps share 4096 rows: each waits 4 times for 64 of them, however many elements a row has
+    turns = 64 * 4 * CONSTANTS.latent_parts.read_clocks
+    for device, some in (("rtx-pro-6000-blackwell-server", 1), ("l40s", 0), ("h100-sxm5-80gb", 0)):
+        chip = CHIPS[f"nvidia/{device}"]
+        found, known = (
+            Quantise(given=one).time(Quantise().work(4096, 512), chip, CONSTANTS) for one in ("block", "known")
+        )
+        together = overlapped(known.together_s, some * turns * chip.clock_s, CONSTANTS.products.overlap)
+        assert found.together_s == pytest.approx(together)
+        assert found.launch_s() == known.launch_s()
+
+
+def test_a_step_whose_sums_are_scaled_takes_two():
+    # one tile and a long k, after which nothing else is left
+    (path,) = Fp8Gemm(scale="block").paths
+    products, plain = path.products(H100, CONSTANTS), constants_in_fp8(CONSTANTS)
+    assert products == replace(plain, step_clocks=2 * plain.step_clocks)
+    assert path.products(CHIPS["nvidia/l40s"], CONSTANTS) == plain
+
+
+def test_small_tiles_take_their_operands_from_l2():
+    # 4096 / 32 · 4096 / 128 tiles of 32 + 128 B a step, by 142 SMs, where warps copy them
+    work, of = Fp8Gemm().work(4096, 4096, 4096), CONSTANTS.products
+    l40s, rtx = (CHIPS[f"nvidia/{name}"] for name in ("l40s", "rtx-pro-6000-blackwell-server"))
+    moved, each = (3 + 1) * 4096**2, 128 * 32 * 4096 * (32 + 128)
+    cold = moved / (of.dram_efficiency * l40s.bandwidth_bytes_per_s)
+    copied = each / (of.l2_bytes * 142 * l40s.clock_hz)
+    by_block, *_ = Fp8Gemm(scale="block").apart(work, l40s, CONSTANTS)
+    assert by_block.memory_s == pytest.approx(overlapped(cold, copied, of.overlap))
+    by_tensor, *_ = Fp8Gemm().apart(work, l40s, CONSTANTS)
+    assert by_tensor.memory_s == pytest.approx(cold)
+    by_tma, *_ = Fp8Gemm(scale="block").apart(work, rtx, CONSTANTS)
+    assert by_tma.memory_s == pytest.approx(moved / (of.dram_efficiency * rtx.bandwidth_bytes_per_s))
+
+
 def test_a_product_waits_for_its_quantise_kernel():
     # 512 · 2048 activations, 2 B read and 1 B written, beside 512 blocks of 2048 elements, and a launch
     kernel, stream, of = Fp8Gemm(), CONSTANTS.stream, CONSTANTS.scales

@@ -108,6 +108,7 @@ def test_a_scale_of_the_tensor_is_found_by_reading_it_once_more():
 def test_only_the_quantise_kernel_is_calibrated():
     assert (stream.QUANTISE.topic, stream.Stream().topic, stream.Other().topic) == ("quantise", None, None)
     assert (stream.QUANTISE_ROWS.topic, stream.QUANTISE_TENSOR.topic) == ("quantise_row", "quantise_tensor")
+    assert stream.QUANTISE_BLOCKS.topic is None  # measured with the product that follows alone
     assert stream.QUANTISE.rests_on.startswith("calibrated")
     assert stream.Stream.rests_on.startswith("not calibrated")
 

@@ -90,7 +90,11 @@ def columns(*rows):
             {"large": [1], "small": [3], "narrow": []},
         ),
         ("gemm", columns((16, 8192, 8192, 6), (17, 8192, 8192, 6)), {"large": [], "small": [], "narrow": [0]}),
-        ("fp8_block", columns((1001, 10000, 1000), (16, 1000, 1000)), {"large": [0], "small": [1], "narrow": [1]}),
+        (
+            "fp8_block",
+            columns((1001, 10000, 1000, 6), (16, 1000, 1000, 6)),
+            {"large": [0], "small": [1], "narrow": [1]},
+        ),
         # half of 4 · batch · heads · tokens² · width op: 2 · 8 · 3125² · 128 = 20 GFLOP; 2 · 4 · 2500² · 20 = 1 GFLOP
         (
             "prefill",
