@@ -359,7 +359,7 @@ def made(op, device):
     elif TOPICS[op].op.startswith("latent"):
         sizes = 2.0 ** np.stack([random.integers(0, high, 300) for high in (7, 8, 14)], axis=1)
     elif op.startswith("fp8"):
-        sizes = 2.0 ** random.integers(4, 14, (300, 3))
+        sizes = np.column_stack([2.0 ** random.integers(4, 14, (300, 3)), random.integers(1, 7, 300)])
     elif TOPICS[op].op != "quantise":
         heads = 2.0 ** random.integers(0, 5, 300)
         group = 1.0 if op == "encoder" else 2.0 ** random.integers(0, 4, 300)
