@@ -334,7 +334,7 @@ class _OnePath(_Narrow):
     def _memory(self, work: Work, chip: Chip, here: Products) -> gemm.Memory:
         """With what L2 takes to give small tiles their operands, where warps copy them."""
         found = super()._memory(work, chip, here)
-        if not self.path.by_block or chip.tma:
+        if not self.path.by_block or chip.asynchronous or chip.tma:
             return found
         copied = copied_s(self.product(work), chip, here)
         return found._replace(seconds=overlapped(found.seconds, copied, here.overlap))
