@@ -70,7 +70,7 @@ def exchanged(fact: Fact, low: float, high: float) -> float | None:
     unit = fact.value / leading_number(fact.quantity.text)
     for place, (one, two) in enumerate(pairwise(number)):
         if one.isdigit() and two.isdigit() and not (place == 0 and two == "0"):
-            wanted = float(f"{number[:place]}{two}{one}{number[place + 2 :]}") * unit
+            wanted = leading_number(f"{number[:place]}{two}{one}{number[place + 2 :]}") * unit
             if one != two and low <= wanted <= high:
                 return wanted
     return None

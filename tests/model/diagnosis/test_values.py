@@ -92,3 +92,9 @@ def test_neighbouring_digits_are_exchanged_within_a_range():
     fact = Registry().get("nvidia/t4").facts["tdp"]
     found = [exchanged(fact.with_value(wrong), 74.0, 76.0) for wrong in (57.0, 75.0, 70.0)]
     assert found == [75.0, None, None]
+
+
+def test_digits_of_a_fraction_are_exchanged_below_the_line():
+    fact = Registry().get("amd/rx-6800").facts["units.stream_processor.macs_per_clock.fp64"]
+    assert fact.quantity.text == "1/16 MAC"
+    assert exchanged(fact, 1 / 62, 1 / 60) == 1 / 61
