@@ -24,6 +24,7 @@ from rooflint.hardware.system import System
 from rooflint.hardware.vocabulary import (
     MODIFIERS,
     MOST_WORDS,
+    OF_CARDS,
     cores,
     gigabytes,
     is_form,
@@ -365,12 +366,17 @@ class Names:
         return False, None
 
     def _shortened(self, given: tuple[str, ...]) -> Iterator[str]:
-        """Devices that have all words of a name, of which one tells products apart by itself: `orin`, `gaudi`."""
+        """Devices that have all words of a name, of which one tells products apart by itself: `orin`, `gaudi`.
+
+        None that has more behind it which makes another card: a GTX 1050 is no GTX 1050 Ti.
+        """
         needed = {word for word in given if not (is_form(word) or gigabytes(word) or word in KINDS)}
         if not any(map(_is_name, given)) or not needed <= self._every_word:
             return
         for hardware, own in zip(self._devices, self._words, strict=True):
             if not needed <= own or not any(word in own and _is_name(word) for word in given):
+                continue
+            if own & OF_CARDS - needed:
                 continue
             if _describe(tuple(word for word in given if word not in own), hardware, None):
                 yield hardware.id

@@ -48,10 +48,13 @@ SYSTEMS = {"dgx": 8, "hgx": 8, "station": 4}
 MODIFIERS = frozenset(
     {
         *("ti", "super", "max", "ultra", "pro", "ada", "nano", "server", "edge", "mini", "plus", "sff", "lite"),
-        *("d", "s", "x", "q", "xt", "xtx", "xp", "nx"),
+        *("d", "s", "x", "q", "xt", "xtx", "xp", "nx", "gre"),
     }
 )
 """Words that make another product of a name and mean none alone."""
+
+OF_CARDS = frozenset({"ti", "super", "xt", "xtx", "gre"})
+"""Words behind a number without which another graphics card is meant: an RX 6700 is no RX 6700 XT."""
 
 OTHER_PRODUCTS = frozenset(
     {

@@ -75,6 +75,12 @@ def short(name):
         ("AMD EPYC 9654 96-Core Processor", "epyc-9654"),
         ("12th Gen Intel(R) Core(TM) i7-12700K @ 3.60GHz", "i7-12700k"),
         ("M1 Max (32-core GPU)", "m1-max"),
+        # cards of players
+        ("AMD Radeon RX 6800", "rx-6800"),
+        ("RX6800XT", "rx-6800-xt"),
+        ("Radeon PRO W7900", "pro-w7900"),
+        ("GTX 1060", "gtx-1060-6gb"),
+        ("Intel Arc A770", "arc-a770-16gb"),
     ],
 )
 def test_a_name_means_the_device_whose_words_it_has(name, device):
@@ -111,6 +117,12 @@ def test_a_form_or_a_size_that_the_device_does_not_have_is_another_device():
 def test_a_size_may_be_said_of_a_device_whose_id_does_not_say_it():
     assert short("NVIDIA L4 24GB") == {"l4"}
     assert short("T4 16G") == {"t4"}
+
+
+@pytest.mark.parametrize("name", ["RX 6700", "RX 7900", "GTX 1050", "GTX 1060 3GB", "RX 6600 XT", "Arc A770 8GB"])
+def test_another_card_of_a_number_is_not_taken_for_it(name):
+    meaning = NAMES.meaning(name)
+    assert (meaning.devices, meaning.shortened) == ((), ())
 
 
 def test_the_host_of_a_module_is_another_device():
@@ -222,6 +234,7 @@ def test_a_name_with_slashes_means_each_of_its_devices():
         ("TPU v5", {"tpu-v5e", "tpu-v5p"}),
         ("MI300 192GB", {"mi300x"}),
         ("A10", {"a10"}),  # a product itself, beside the A10G
+        ("7900 XT", {"rx-7900-xt"}),  # and no series with the XTX
         ("GTX 1080", {"gtx-1080"}),
         ("MI30", set()),  # no series of the MI300
         ("910", {"ascend-910"}),
