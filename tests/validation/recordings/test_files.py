@@ -250,8 +250,8 @@ def test_a_name_that_two_devices_answer_to_is_none_of_them(small):
 NAMES = Path(__file__).with_name("driver_names.csv")
 """Names of registered GPUs, each with one of its PCI ids: NVIDIA/open-gpu-kernel-modules at df1c9a3de2be (595.45.04),
 README.md, "Compatible GPUs"; RTX 3050 at 015742d32fa6. RTX 5050, RTX 5060, GB10 and Tesla P4: as public logs of lspci
-and nvidia-smi have them. Before Turing: the driver's `supported-gpus.json`, alex-tu-cc/get-nvidia-supported-gpus-json at
-a564d0c5266f."""
+and nvidia-smi have them. Before Turing: the driver's `supported-gpus.json`,
+alex-tu-cc/get-nvidia-supported-gpus-json at a564d0c5266f (gh-pages at b9c1aa1a24f3 for the GeForce GTX 10)."""
 
 LISTED = {row["device"]: row["name"] for row in csv.DictReader(NAMES.read_text(encoding="utf-8").splitlines())}
 
