@@ -1,8 +1,9 @@
 """Explanations of a printed number that is none of the figures of its device: classes of error and their factors."""
 
+import math
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from rooflint.base import units
 from rooflint.base.facts import Fact
@@ -25,6 +26,8 @@ class Explanation:
     """The figure that the number is."""
     fact: Fact | None = None
     """The fact that was taken instead of the right one."""
+    is_exact: bool = False
+    """Whether the number must have the digits that it predicts, as what was rounded before may be near anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +145,7 @@ DISTORTIONS: dict[str, tuple[Distortion, ...]] = {
         *_binary(4, 1.5),
         *_binary(1, 1.6),
         *_PREFIXES,
-        *_SEVERAL[1:],
+        *_SEVERAL,
         *_POWERS[:1],
     ),
     "link": (
@@ -153,6 +156,8 @@ DISTORTIONS: dict[str, tuple[Distortion, ...]] = {
             "several devices", "counts one direction of the eight devices of a node, or their bisection", 4.0, 1.9
         ),
         *_BYTES,
+        *_binary(3, 1.2),
+        Distortion("tebi for tera", "takes 2^30 for 10^9, of one direction", 2**30 / 1e9 / DIRECTIONS, 1.4),
         *_PREFIXES,
         *_SEVERAL[1:],
     ),
@@ -165,6 +170,8 @@ DISTORTIONS: dict[str, tuple[Distortion, ...]] = {
         Distortion("data rate", "is double it", 2.0, 1.9),
         Distortion("data rate", "is half of it", 0.5, 2.1),
     ),
+    "memory_clock": _PREFIXES[:2],
+    "cache": (*_BYTES, *_PREFIXES),
     "rate": (
         Distortion("MAC for op", "is in MAC, not in op", 1 / units.OPS_PER_MAC, 1.3),
         Distortion("op counted twice", "doubles a rate that is in op already", units.OPS_PER_MAC, 1.5),
@@ -178,11 +185,15 @@ COARSELY = 0.125
 
 
 def of_rounded(figure: Figure) -> Iterator[Explanation]:
-    """The figure in one or two digits, times 1024 for a thousand: 2 TB/s of 2.039 given as 2048 GB/s."""
+    """The figure in one or two digits, with a binary prefix: 2 TB/s of 2.039 given as 2048 GB/s, or as 2000 GiB/s."""
     near = (float(f"{figure.value:.{decimals}e}") for decimals in (1, 0))
     for rounded in dict.fromkeys(one for one in near if 0 < abs(one / figure.value - 1) <= COARSELY):
-        text = f"is {figure.shown(rounded)}, which is {figure.shown()} rounded, times 1024 instead of 1000"
-        yield Explanation("tebi for tera", text, rounded * 1.024, 1.45, figure)
+        for power, cost in ((1, 1.45), (3, 1.5)):
+            factor = 2 ** (10 * power) / 10 ** (3 * power)
+            text = (
+                f"is {figure.shown(rounded)}, which is {figure.shown()} rounded, with 2^{10 * power} for 10^{3 * power}"
+            )
+            yield Explanation("tebi for tera", text, rounded * factor, cost, figure, is_exact=True)
 
 
 FEWEST_DIGITS = 3
@@ -204,3 +215,31 @@ def mistyped(printed: Printed, fitting: Sequence[Figure]) -> Iterator[Explanatio
             yield Explanation("digits", f"is {right} with two digits exchanged", printed.value, cost, figure)
         elif len(wrong) == len(right) and len(places) == 1:
             yield Explanation("digits", f"is {right} with one digit mistyped", printed.value, 2.1, figure)
+
+
+def distinct(ranked: Iterable[Explanation]) -> Iterator[Explanation]:
+    """One explanation an error; other figures that give the same number are named or counted with it."""
+    kept: dict[str, list[Explanation]] = {}
+    for explanation in ranked:
+        first = kept.setdefault(explanation.error, [])
+        if not first or math.isclose(explanation.target, first[0].target, rel_tol=1e-3):
+            first.append(explanation)
+    for error, explanations in kept.items():
+        one, _, other = error.partition(" + ")
+        if other and (one in kept or other in kept):
+            continue  # half of it explains the number already
+        yield replace(explanations[0], text=f"{explanations[0].text}{_and_others(explanations)}")
+
+
+def _and_others(explanations: list[Explanation]) -> str:
+    """` (and of 3 more)` devices, ` or the sparse TF32 peak (tensor_core)`."""
+    first, *rest = explanations
+    if not rest or first.figure is None or " + " in first.error:
+        return ""
+    if first.error == "another device":
+        devices = {one.figure.hardware.id for one in rest if one.figure} - {first.figure.hardware.id}
+        return f" (and of {len(devices)} more)" if devices else ""
+    fitting = [one.figure for one in rest if one.figure and math.isclose(one.figure.value, one.target, rel_tol=1e-3)]
+    others = dict.fromkeys(figure.says for figure in fitting if figure.says != first.figure.says)
+    own = first.text.startswith("is the ")
+    return "".join(f", or the {says}" for says in list(others)[:2]) if own else ""

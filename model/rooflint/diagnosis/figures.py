@@ -14,7 +14,7 @@ from rooflint.base.facts import Fact, Factor, Ladder
 from rooflint.base.memo import memoised
 from rooflint.base.precision import PRECISIONS, rate_unit
 from rooflint.base.units import format_number, format_quantity
-from rooflint.hardware.device import ComputeUnit, Hardware, UndisclosedError, UnsupportedError
+from rooflint.hardware.device import ComputeUnit, Hardware, Memory, UndisclosedError, UnsupportedError
 
 #: Quantities by the word that names them, with what they are measured in.
 QUANTITIES: dict[str, units.Dimension] = {
@@ -26,6 +26,8 @@ QUANTITIES: dict[str, units.Dimension] = {
     "count": units.DIMENSIONLESS,
     "bus": units.BYTES,
     "clock": units.HERTZ,
+    "memory_clock": units.HERTZ,
+    "cache": units.BYTES,
     "rate": units.OPS,
 }
 
@@ -33,6 +35,9 @@ SHARES, RATE = ("mfu", "hfu"), "achieved"
 """What tables of training runs print: shares of the peak, and the rate of a device."""
 TRAINING = (*SHARES, RATE, "tokens", "network", "length")
 """The same and what it follows from: tokens a second, the network, the tokens of a sequence."""
+
+BITS_PER_CLOCK = (2, 8, 16, 4, 1)
+"""Bits that a pin carries in a clock as documents print it: of HBM, GDDR6, GDDR6X and GDDR5, and of the rate itself."""
 
 #: Circuits that multiply whole matrices; the others are lanes of scalars.
 MATRIX_CIRCUITS = frozenset({"tensor_core", "systolic_mac", "domain_flow"})
@@ -112,15 +117,17 @@ class Figure:
         if self.quantity == "peak":
             words = f"{'sparse' if self.sparse else 'dense'} {str(self.precision).upper()} peak ({self.unit})"
         else:
-            words = f"{self.quantity} ({self.subject})".removesuffix(" (rated)")
+            words = f"{self.quantity.replace('_', ' ')} ({self.subject})".removesuffix(" (rated)")
         words += f" per {self.part}" if self.part else ""
         return f"{words} at {self.mode}" if self.mode else words
 
 
 def show(quantity: str, value: float, precision: str | None = None) -> str:
-    """A value of a quantity as it is usually written: buses in bit, counts bare, floating-point rates in FLOP/s."""
+    """A value of a quantity as it is usually written: buses in bit, caches in MiB, counts bare, FP rates in FLOP/s."""
     if quantity == "bus":
         return f"{format_number(value * 8)} bit"
+    if quantity == "cache":
+        return f"{format_number(value / 2**20)} MiB" if value >= 2**20 else f"{format_number(value / 2**10)} KiB"
     if quantity == "rate":
         return f"{format_number(value)} op/clock"
     unit = rate_unit(precision) if quantity == "peak" and precision in PRECISIONS else None
@@ -154,8 +161,12 @@ def _whole(hardware: Hardware) -> Iterator[Figure]:
         for key in ("capacity", "bus"):
             if key in memory.facts:
                 yield _single(hardware, key, memory.name, memory.facts[key])
+        if "pin_rate" in memory.facts:
+            yield from _memory_clocks(hardware, memory)
     for link in hardware.links.values():
         yield Figure(hardware, "link", link.name, (link.derivation(),))
+    for name, fact in hardware.caches.items() if not hardware.traits.is_cores else ():  # each core has its own
+        yield _single(hardware, "cache", name, fact)
     if "tdp" in hardware.facts:
         yield _single(hardware, "tdp", "rated", hardware.facts["tdp"])
     for path, fact in hardware.facts.items():
@@ -167,6 +178,17 @@ def _whole(hardware: Hardware) -> Iterator[Figure]:
 
 def _single(hardware: Hardware, quantity: str, subject: str, fact: Fact) -> Figure:
     return Figure(hardware, quantity, subject, (Ladder((Factor(quantity, fact.value, fact.display, fact),)),))
+
+
+def _memory_clocks(hardware: Hardware, memory: Memory) -> Iterator[Figure]:
+    """The clock of a memory, which is printed in several ways: 19.5 Gbit/s are 9750 MHz or 1219 MHz. [Hz]"""
+    rate = memory.facts["pin_rate"]
+    for bits in BITS_PER_CLOCK:
+        factors = (
+            Factor("pin_rate", rate.value * 8, rate.display, rate),
+            Factor("bits_per_clock", 1 / bits, f"1/{bits} clock/bit"),
+        )
+        yield Figure(hardware, "memory_clock", memory.name, (Ladder(factors if bits > 1 else factors[:1]),))
 
 
 def _of_unit(hardware: Hardware, unit: ComputeUnit) -> Iterator[Figure]:
@@ -221,7 +243,7 @@ def _of_parts(hardware: Hardware, whole: list[Figure]) -> Iterator[Figure]:
     for part, fact in hardware.parts.items():
         share = Factor("parts", 1 / fact.value, f"1/{fact.display} ({part})", fact, inverse=True)
         for figure in whole:
-            if figure.quantity in ("peak", "bandwidth", "capacity", "count", "bus"):
+            if figure.quantity in ("peak", "bandwidth", "capacity", "count", "bus", "cache"):
                 ladders = tuple(ladder.times(share) for ladder in figure.ladders)
                 yield replace(figure, ladders=ladders, part=part)
 
@@ -277,3 +299,18 @@ class Printed:
     def off_by(self, target: float) -> float:
         """Relative difference to a figure. [1]"""
         return abs(self.value / target - 1)
+
+
+SIX_DIGITS = 5e-6
+"""Relative difference that six digits leave, in which products of source code are written."""
+
+
+def is_round(value: float) -> bool:
+    """Whether a number has two digits at most."""
+    return math.isclose(value, float(f"{value:.1e}"), rel_tol=1e-6)
+
+
+def has_three_digits_of(figure: float, number: float) -> bool:
+    """Whether a number is a figure that is rounded to three digits or cut after them."""
+    unit = 10.0 ** (math.floor(math.log10(figure)) - 2)
+    return math.isclose(number / unit, round(number / unit), rel_tol=SIX_DIGITS) and abs(number - figure) < unit

@@ -20,11 +20,22 @@ from rooflint.diagnosis.explanations import (
     NODE,
     Distortion,
     Explanation,
+    distinct,
     mistyped,
     of_links,
     of_rounded,
 )
-from rooflint.diagnosis.figures import COARSE, FLOOR, NEARLY, Figure, Printed, figures
+from rooflint.diagnosis.figures import (
+    COARSE,
+    FLOOR,
+    NEARLY,
+    SIX_DIGITS,
+    Figure,
+    Printed,
+    figures,
+    has_three_digits_of,
+    is_round,
+)
 from rooflint.diagnosis.labels import ALSO, Asked, of_main_memory, peaks, relation
 from rooflint.hardware.device import Hardware
 from rooflint.hardware.names import systems_of
@@ -44,14 +55,14 @@ DISPUTED = 0.9
 """Additional cost of a figure that a vendor printed and the facts do not derive."""
 KNOWN = 1.65
 """Cost of a known error: which figure the number is says more than which document prints it."""
+OF_PART = 1.3
+"""Cost of what a document prints wrongly of one of the parts of a device."""
 FEW = 5e-3
 """Share of a number that its last digit may be, for two errors to be believed at once."""
 SAME_DIGITS = 5e-4
 """Relative difference of figures that print alike in three digits or more."""
 TWO_DIGITS = 1e-2
 """Share of a number that its last digit may be, for a far device to be believed; many devices share two digits."""
-SIX_DIGITS = 5e-6
-"""Relative difference that six digits leave, in which products of source code are written."""
 JOINABLE = 1.5
 """Largest cost of an error that is combined with a second one."""
 UNLIKELY = 3.6
@@ -63,7 +74,7 @@ TWOFOLD = frozenset({"MAC for op", "op counted twice", "data rate", "power of tw
 WILD = frozenset({"power of two", "decimal point"})
 """Unspecific errors, which are not combined with others."""
 #: Largest distance of a device whose figure may be taken; round figures are common.
-_FARTHEST = {"peak": 2.2, "bandwidth": 1.6, "count": 1.6}
+_FARTHEST = {"peak": 2.2, "bandwidth": 1.6, "count": 1.6, "cache": 1.6, "link": 1.6, "memory_clock": 1.6}
 
 
 @dataclass(frozen=True)
@@ -109,7 +120,7 @@ class Identifier:
         alike = [one for one in alike if one.part == asked.part]
         if asked.quantity in ("peak", "rate"):
             return peaks(asked, alike)
-        if asked.quantity in ("bandwidth", "bus", "capacity"):
+        if asked.quantity in ("bandwidth", "bus", "capacity", "memory_clock"):
             return of_main_memory(alike, self.registry.get(device))
         if asked.quantity == "tdp":
             return [one for one in alike if one.subject in ("rated", "peak")]
@@ -125,12 +136,13 @@ class Identifier:
         if not 0 < printed.value < math.inf:
             return []
         found = [explanation for device in devices for explanation in self._of_device(printed, asked, device, devices)]
-        found += [one for device in devices for one in mistyped(printed, self.fitting(asked, device)[:1])]
+        if asked.quantity != "memory_clock":  # which fits in several digits
+            found += [one for device in devices for one in mistyped(printed, self.fitting(asked, device)[:1])]
         ratio = min((one.cost for one in found if one.error in TWOFOLD), default=math.inf)
         found = [_priced(one, min(one.cost, ratio)) if one.error == "known error" else one for one in found]
         likely = (one for one in found if one.cost <= UNLIKELY)
         ranked = sorted(likely, key=lambda one: (one.cost, one.error != "known error"))
-        return list(_distinct(ranked))[:MOST]
+        return list(distinct(ranked))[:MOST]
 
     def _of_device(self, printed: Printed, asked: Asked, device: str, meant: Sequence[str]) -> Iterator[Explanation]:
         fitting = self.fitting(asked, device)
@@ -194,10 +206,12 @@ class Identifier:
 
     def _refuted(self, asked: Asked, device: str) -> Iterator[Explanation]:
         for figure in self.refuted.get(device, ()):
-            same = (figure.quantity, figure.precision, figure.part) == (asked.quantity, asked.precision, asked.part)
-            if same and figure.sparse == bool(asked.sparse):
-                text = f"is what {figure.printed} prints: {figure.dispute}"
-                yield Explanation("known error", text, figure.value, KNOWN, figure)
+            same = (figure.quantity, figure.precision) == (asked.quantity, asked.precision)
+            if same and figure.sparse == bool(asked.sparse) and asked.part in (None, figure.part):
+                is_of_part = figure.part != asked.part
+                text = f"is what {figure.printed} prints{f' per {figure.part}' if is_of_part else ''}: {figure.dispute}"
+                error, cost = ("part for whole", OF_PART) if is_of_part else ("known error", KNOWN)
+                yield Explanation(error, text, figure.value, cost, figure)
 
     def _own(self, asked: Asked, device: str, fitting: list[Figure]) -> Iterator[Explanation]:
         own = set(map(id, fitting))
@@ -444,7 +458,7 @@ def _is_too_coarse(printed: Printed, explanation: Explanation) -> bool:
     """Whether an error of a few per cent is within what two digits leave open: 7 is not 7.8 with 2^40 for 10^12."""
     if not (explanation.error == "tebi for tera" or explanation.fact) or explanation.figure is None:
         return False
-    if explanation.error == "tebi for tera" and _is_round(printed.value):  # 800 is no 819.2 with 10^3 for 2^10
+    if explanation.error == "tebi for tera" and is_round(printed.value):  # 800 is no 819.2 with 10^3 for 2^10
         return True
     return abs(printed.value - explanation.figure.value) < FEWEST_DIGITS * printed.step
 
@@ -455,50 +469,14 @@ def _reach(printed: Printed, one: Explanation, near: float) -> float:
     A binary prefix reaches no further than its digits, unless it began as a round number, 1000 × 2^40 for 989, or as
     the figure in three digits: 204 × 2^30 for 204.8.
     """
+    if one.is_exact:
+        return SIX_DIGITS
     begun = printed.value / one.target * one.figure.value if one.figure else 0.0
-    is_short = _is_round(begun) or (one.figure is not None and _has_three_digits_of(one.figure.value, begun))
+    is_short = is_round(begun) or (one.figure is not None and has_three_digits_of(one.figure.value, begun))
     return near if one.error != "tebi for tera" or is_short else FLOOR
-
-
-def _is_round(value: float) -> bool:
-    return math.isclose(value, float(f"{value:.1e}"), rel_tol=1e-6)
-
-
-def _has_three_digits_of(figure: float, number: float) -> bool:
-    """Whether a number is a figure that is rounded to three digits or cut after them."""
-    unit = 10.0 ** (math.floor(math.log10(figure)) - 2)
-    return math.isclose(number / unit, round(number / unit), rel_tol=SIX_DIGITS) and abs(number - figure) < unit
 
 
 def _rated(printed: Printed, explanation: Explanation) -> Explanation:
     """An explanation that hits the digits is likelier than one that only comes near."""
     beyond = max(0.0, printed.off_by(explanation.target) - printed.step / 2 / printed.value)
     return _priced(explanation, explanation.cost + 40 * beyond) if beyond else explanation
-
-
-def _distinct(ranked: Iterable[Explanation]) -> Iterator[Explanation]:
-    """One explanation an error; other figures that give the same number are named or counted with it."""
-    kept: dict[str, list[Explanation]] = {}
-    for explanation in ranked:
-        first = kept.setdefault(explanation.error, [])
-        if not first or math.isclose(explanation.target, first[0].target, rel_tol=1e-3):
-            first.append(explanation)
-    for error, explanations in kept.items():
-        one, _, other = error.partition(" + ")
-        if other and (one in kept or other in kept):
-            continue  # half of it explains the number already
-        yield replace(explanations[0], text=f"{explanations[0].text}{_and_others(explanations)}")
-
-
-def _and_others(explanations: list[Explanation]) -> str:
-    """` (and of 3 more)` devices, ` or the sparse TF32 peak (tensor_core)`."""
-    first, *rest = explanations
-    if not rest or first.figure is None or " + " in first.error:
-        return ""
-    if first.error == "another device":
-        devices = {one.figure.hardware.id for one in rest if one.figure} - {first.figure.hardware.id}
-        return f" (and of {len(devices)} more)" if devices else ""
-    fitting = [one.figure for one in rest if one.figure and math.isclose(one.figure.value, one.target, rel_tol=1e-3)]
-    others = dict.fromkeys(figure.says for figure in fitting if figure.says != first.figure.says)
-    own = first.text.startswith("is the ")
-    return "".join(f", or the {says}" for says in list(others)[:2]) if own else ""

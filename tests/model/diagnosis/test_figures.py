@@ -96,6 +96,7 @@ def test_everything_a_device_can_be_quoted_with_is_listed(family):
         "bandwidth (hbm)": "256 GB/s",
         "bus (hbm)": "256 bit",
         "capacity (hbm)": "16 GB",
+        "memory clock (hbm)": "8 GHz",  # the last of several: the rate of a pin
         "clock (tensor_core)": "1.5 GHz",
         "clock (cuda_core)": "1.6 GHz",
         "clock (base)": "1 GHz",
