@@ -431,7 +431,8 @@ def test_no_right_peak_is_accused_and_no_wild_one_gets_away(peak, factor):
     right = f"{float(f'{figure.value / 1e12:.4g}'):.10g}"
     wrong = f"{float(f'{figure.value / 1e12 * factor:.4g}'):.10g}"
     value = float(wrong) * 1e12
-    others = [one.value for one in asked.of(device) if one.quantity == "peak" and one.precision == figure.precision]
+    alike = {figure.precision, figure.precision.removesuffix("_acc16")}  # both are printed as FP16
+    others = [one.value for one in asked.of(device) if one.quantity == "peak" and one.precision in alike]
     assume(not any(0.94 < value / other < 1.06 for other in others))
     assert _status(f"{columns_}{right}\n") != "wrong"
     assert _status(f"{columns_}{wrong}\n") == "wrong"
@@ -461,9 +462,38 @@ def test_a_capacity_that_a_driver_reports_is_disputed_and_a_round_one_is_wrong(a
 def test_a_rounded_bandwidth_times_1024_is_told(audited):
     rounded, wrong = audited("device,mem_bw_gbps\nA100 SXM4 80GB,2048\nH100 SXM5,3072\n")
     assert (rounded.status, wrong.status) == ("rounded", "wrong")  # 0.4 % and 8 % off
-    assert rounded.note == "is 2 TB/s, which is 2.039 TB/s rounded, times 1024 instead of 1000"
+    assert rounded.note == "is 2 TB/s, which is 2.039 TB/s rounded, with 2^10 for 10^3"
     assert wrong.explanations[0].error == "tebi for tera"
-    assert wrong.cause == "is 3 TB/s, which is 3.352 TB/s rounded, times 1024 instead of 1000"
+    assert wrong.cause == "is 3 TB/s, which is 3.352 TB/s rounded, with 2^10 for 10^3"
+
+
+def test_a_rounded_bandwidth_in_binary_units_is_told(audited):
+    [finding] = audited("device,mem_bw\nA100 SXM4 80GB,2147483648000\n")  # 2000 × 2^30
+    assert finding.cause == "is 2 TB/s, which is 2.039 TB/s rounded, with 2^30 for 10^9"
+
+
+def test_a_row_of_two_of_another_device_is_told(audited):
+    # two B200 of 192 GB: 2 × 2250, 2 × 4500 TFLOP/s, 384 GB
+    table = "device,bf16_tflops,fp8_tflops,memory_gb,bandwidth_tbs\nGB300,4500,9000,384,8\n"
+    causes = [one.explanations[0] for one in audited(table) if one.is_wrong]
+    assert [one.error for one in causes] == ["another device + several devices"] * 3
+    assert causes[0].text.startswith("is twice the dense BF16 peak (tensor_core) of nvidia/b200-sxm, 2.25 PFLOP/s")
+
+
+def test_a_pair_is_told_by_its_memory(audited):
+    table = "device,bf16_tflops,memory_gb,bandwidth_tbs,tdp_w\nGB300,5000,576,16,2800\n"
+    assert {one.explanations[0].error for one in audited(table)} == {"several devices"}
+
+
+def test_what_a_database_prints_wrongly_of_one_die_is_told(audited):
+    [finding] = audited("device,fp32_tflops\nTesla K80,4.113\n")
+    assert finding.explanations[0].error == "part for whole"
+    assert "prints per gpu: at the 824 MHz" in finding.cause
+
+
+def test_a_plain_name_in_code_means_any_variant_that_another_table_gives_other_figures_of(audited):
+    text = 'VRAM = {"RTX 3080 10GB": {"memory_gb": 10}}\ndef tdp(name):\n    if "3080" in name:\n        return 320\n'
+    assert not any(one.is_wrong for one in audited(text, "a.py"))
 
 
 def test_a_digit_is_no_rounding_where_it_is_far_from_the_figure(audited):

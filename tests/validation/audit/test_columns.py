@@ -383,12 +383,12 @@ def test_a_column_is_what_its_name_says(name, role, precision, unit):
         "source_file",
         "commit",
         "Year",
-        "l2_mb",
+        *("l2_bandwidth_gbps", "L2 slices", "l2_line_bytes", "L1/L2 cache", "l1_kb", "l2_per_sm_kb"),
         "pcie_gbps",
         "nvlink_links",
         "gflops_per_watt",
         "price",
-        "mem_clock_mhz",
+        *("memory clock ratio", "mem_clock_offset", "Memory Speed (GB/s)"),
         *("NVLink unidirectional (GB/s)", "NVLink BW per direction", "NVLink"),
         *("compute_cap", "Compute capacity", "stream_bandwidth_gbps", "max_grid_fp64", "cpu.base_clock_ghz"),
         *("compute.core.sublanes", "fp16.vector_width", "train_power_w", "stream_gbs"),
@@ -518,7 +518,10 @@ def test_what_one_multiprocessor_holds_is_no_count_of_them(audited):
 
 def test_a_bandwidth_of_links_is_no_capacity(audited):
     found = audited("device,interconnect_bandwidth_gb_per_sec,ib_gbps,bf16_tflops\nA100 SXM4 40GB,600,50,312\n")
-    assert [(one.column, one.status) for one in found if one.is_checked] == [("bf16_tflops", "right")]
+    assert {one.column: (one.quantity, one.status) for one in found if one.is_checked} == {
+        "interconnect_bandwidth_gb_per_sec": ("link", "right"),
+        "bf16_tflops": ("bf16 peak", "right"),
+    }
 
 
 def test_a_plain_precision_beside_its_tensor_one_is_of_lanes(audited):
@@ -562,9 +565,66 @@ def test_compute_by_itself_is_a_peak(name):
     assert guessed(name).role == "peak"
 
 
-@pytest.mark.parametrize("name", ["Memory speed", "Memory Speed (Gbps)", "mem_speed_gbps", "Speed per pin"])
-def test_the_speed_of_a_memory_is_that_of_a_pin(name):
-    assert guessed(name) is None
+@pytest.mark.parametrize("name", ["Memory speed", "Memory Speed (Gbps)", "mem_speed_gbps", "pin_rate_gbps"])
+def test_the_speed_of_a_memory_is_that_of_a_pin(audited, name):
+    right, wrong = audited(f"gpu,{name}\nRTX 3090,19.5\nRTX 4090,19.5\n")  # 21 Gbit/s
+    assert (right.quantity, right.status, wrong.status) == ("memory clock", "right", "wrong")
+    assert "of nvidia/rtx-3090, 19.5 GHz" in wrong.cause
+
+
+@pytest.mark.parametrize(
+    "text", ["1219 MHz", "9750 MHz", "9751000 kHz", "19500 MHz", "19.5 Gbps", "2438 MHz", "4.875 GHz"]
+)
+def test_a_memory_clock_is_printed_in_several_ways(audited, text):
+    [finding] = audited(f"gpu,Memory clock\nRTX 3090,{text}\n")  # 19.5 Gbit/s over 1, 2, 4, 8 and 16
+    assert finding.status == "right"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("mem_clock_mhz", "1313"), ("memory.clock", "1.313 GHz"), ("Effective memory clock", "21 GHz")]
+)
+def test_a_memory_clock_of_another_device_is_wrong(audited, name, text):
+    [finding] = audited(f"gpu,{name}\nRTX 3090,{text}\n")
+    assert finding.is_wrong
+    assert finding.explanations[0].error == "another device"
+
+
+def test_a_memory_clock_that_is_rounded_otherwise_is_not_accused(audited):
+    [finding] = audited("gpu,mem_clock_mhz\nH100 SXM5,1313\n")  # 2 % above a quarter of 5.238 Gbit/s
+    assert finding.status in ("right", "rounded")
+    assert not audited("gpu,clock_mhz,mem_clock_mhz\nRTX 3090,1695,1219\n")[0].is_wrong
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("L2 cache (MB)", "6"),
+        ("l2_cache_kb", "6144"),
+        ("cache.l2", "6 MB"),
+        ("l2_size_bytes", "6291456"),
+        ("L2", "6144 KB"),
+    ],
+)
+def test_the_size_of_a_cache_is_checked(audited, name, text):
+    [finding] = audited(f"gpu,{name}\nRTX 3090,{text}\n")
+    assert (finding.quantity, finding.status) == ("cache (l2)", "right")
+
+
+def test_a_cache_of_another_device_is_wrong(audited):
+    right, wrong = audited("gpu,L2 cache\nH100 SXM5,50 MB\nA100 SXM4 80GB,50 MB\n")
+    assert (right.status, wrong.status, wrong.printed) == ("right", "wrong", "50 MiB")
+    assert "of nvidia/" in wrong.cause
+
+
+def test_a_board_may_have_less_of_a_cache_than_its_die(audited):
+    # the 6 MiB of an RTX 3080 are those of GA102, of which it has 320 of 384 bits of the bus
+    assert statuses(audited("gpu,L2 cache\nRTX 3080 10GB,5 MB\nRTX 3080 10GB,8 MB\n")) == ["not checked", "wrong"]
+    assert statuses(audited("gpu,L2 cache\nRTX 4090,48 MB\nK80,1.5 MB\n")) == ["wrong", "ambiguous"]
+
+
+def test_a_cache_that_the_spec_lacks_is_not_checked(audited):
+    assert statuses(audited("gpu,L2 cache\nMI300X,4 MB\n")) == ["not checked"]
+    assert statuses(audited("cpu,L2 cache\nXeon 8490H,2 MB\n")) == ["not checked"]
 
 
 @pytest.mark.parametrize("name", ["FP16 (non-Tensor)", "fp16_nontensor", "FP16 w/o tensor cores", "fp16_no_tensor"])
@@ -591,7 +651,7 @@ def test_what_a_kernel_reached_is_no_spec(name):
     assert guessed(name) is None
 
 
-@pytest.mark.parametrize("name", ["L2 cache (MB)", "Caches (GB)", "SLC (GB)", "on-chip memory (MB)"])
+@pytest.mark.parametrize("name", ["L1 cache (KB)", "Caches (GB)", "SLC (GB)", "on-chip memory (MB)"])
 def test_caches_are_not_the_memory(name):
     assert guessed(name) is None
 
@@ -636,3 +696,60 @@ def test_a_memory_beside_measurements_is_that_of_a_program_unless_it_is_the_devi
 def test_a_figure_with_a_mark_of_doubt_and_one_with_a_mistyped_unit_are_read(audited):
     findings = audited("device,CUDA cores,fp16 tensor\nRTX 4090,16_384?,330 TFOPS\nRTX 4080,18_432?,190 MFLOPS\n")
     assert statuses(findings) == ["right", "right", "wrong", "not checked"]
+
+
+@pytest.mark.parametrize(
+    ("name", "role"), [("memsize", "capacity"), ("membw", "bandwidth"), ("peakflops", "peak"), ("tensorcores", "count")]
+)
+def test_two_words_may_be_run_together(name, role):
+    assert guessed(name).role == role
+
+
+@pytest.mark.parametrize("name", ["Ext Mem Power (W)", "On-Chip Mem Power", "cooling_power_w"])
+def test_the_power_of_a_part_is_not_that_of_the_device(name):
+    assert guessed(name) is None
+
+
+@pytest.mark.parametrize("name", ["Computing power", "compute_power_tflops", "processPower.fp16"])
+def test_computing_power_is_a_rate(audited, name):
+    [finding] = audited(f"gpu,{name}\nH20,148\n")
+    assert (finding.quantity.split()[-1], finding.status) == ("peak", "right")
+
+
+def test_links_in_binary_units_are_wrong_whosever_they_are(audited):
+    # 600 GB/s × 2^30 / 10^9 = 644.2 GB/s; 300 GB/s in one direction are 322.1 GB/s
+    table = "gpu,memory_bandwidth,interconnect_bandwidth\nA100 SXM4 80GB,2039e9,644245094400\n"
+    assert audited(table)[1].explanations[0].error == "tebi for tera"
+    [_, other] = audited(table.replace("644245094400", "322122547200"))
+    assert other.explanations[0].error == "tebi for tera"
+    assert "one direction" in other.cause
+
+
+def test_links_of_an_older_device_are_told_by_the_column(audited):
+    table = "gpu,interconnect_gbs\nA100 SXM4 80GB,600\nH100 SXM5,600\n"
+    right, wrong = audited(table)
+    assert (right.status, wrong.status, wrong.explanations[0].error) == ("right", "wrong", "another device")
+    assert statuses(audited("gpu,interconnect_gbs\nH100 SXM5,600\nH100 PCIe,128\n")) == ["not checked", "not checked"]
+
+
+@pytest.mark.parametrize("name", ["p2p_gbs", "peer_bandwidth_gbs"])
+def test_a_bandwidth_between_peers_is_not_that_of_the_memory(audited, name):
+    assert "bandwidth" not in [one.quantity for one in audited(f"gpu,tdp,{name}\nH100 SXM5,700,450\n")]
+
+
+# four links of 50 GB/s in either direction; 1600 Gbps are one direction in bits, and programs reach a tenth less
+@pytest.mark.parametrize(
+    ("printed", "is_wrong"), [(400, False), (200, False), (50, False), (45, False), (1600, False), (300, True)]
+)
+def test_links_of_tpus_are_printed_in_many_ways(audited, printed, is_wrong):
+    [finding] = audited(f"tpu,ici_bandwidth_gbps\nTPU v5e,{printed}\n")
+    assert finding.is_wrong == is_wrong
+
+
+def test_a_column_of_peaks_without_a_precision_may_be_of_fp32(audited):
+    # most are right in FP32, none in 16 bits
+    table = "gpu,tf\nRTX 3090,35.6\nRTX 3070,20.3\nRTX 4090,82.6\nRTX 4060,15.1\n"
+    table += "RTX 5080,70\nRTX 5070,50\nMI300X,98\nH100 SXM,513\n"
+    found = {one.device: one for one in audited(table)}
+    assert found["RTX 3090"].status == "right"
+    assert found["H100 SXM"].is_wrong

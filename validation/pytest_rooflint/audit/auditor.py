@@ -312,7 +312,10 @@ class Auditor:
             devices = group[0].meaning.devices
             # a variant that another row names with other figures is not meant by a name without it
             usual = max(devices, key=lambda one: self._size(group, one), default="")
-            left = tuple(one for one in devices if one not in exact or not differs(group, exact[one], one == usual))
+            # figures of the usual one are compared, and those of code, which has several tables
+            known = {one: exact[one] for one in devices if one in exact}
+            told = {one for one in known if differs(group, known[one], one == usual or is_source(file))}
+            left = tuple(one for one in devices if one not in told)
             fits = Counter(device for one in group for device in self._agreeing(one, devices))
             most = max((fits[one] for one in devices), default=0)
             is_lost = most > max(1, *(fits[one] for one in left)) if left else True

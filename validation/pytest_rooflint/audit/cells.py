@@ -78,7 +78,17 @@ _BARE: dict[str, tuple[tuple[float, str], ...]] = {
     "bus": ((math.inf, "bit"),),
     "rate": ((math.inf, "op"),),
     "count": ((math.inf, ""),),
+    "memory_clock": ((64, "GHz"), (1e5, "MHz"), (1e8, "kHz"), (math.inf, "Hz")),
+    "cache": ((1000, "MiB"), (1e6, "KiB"), (math.inf, "B")),
 }
+_MEANT: dict[str, dict[str, str]] = {
+    "memory_clock": {
+        **dict.fromkeys(("gbps", "gb/s", "gbit/s", "gbits/s", "gt/s", "gtps"), "GHz"),
+        **dict.fromkeys(("mbps", "mt/s", "mtps"), "MHz"),
+    },
+    "cache": {"mb": "MiB", "kb": "KiB", "k": "KiB", "m": "MiB"},
+}
+"""Units of some quantities as they are meant: 19.5 Gbps of one pin, and sizes of caches, which are powers of two."""
 
 
 class NumberError(ValueError):
@@ -336,6 +346,7 @@ def _factor(unit: str, quantity: str, likely: str) -> float:
     """Factor of a unit to base units; `likely` is the example of a unit that would be valid. Raises NumberError."""
     if not unit:
         return 1.0
+    unit = _MEANT.get(quantity, {}).get(unit.lower(), unit)
     wish = f"want a unit such as {likely}" if likely else f"a {quantity} has none"
     try:
         factor, dimension = parse_unit(_spelt(unit))

@@ -6,6 +6,46 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
+from pytest_rooflint.audit.column_words import (
+    BANDWIDTHS,
+    CACHES,
+    CAPACITIES,
+    COUNTED,
+    DESCRIBED,
+    DEVICE,
+    DIMENSIONS,
+    GENERIC,
+    HOST,
+    INSTANCES,
+    LEVELS,
+    LINK_WORDS,
+    LINKS,
+    MATRIX,
+    MAY_BE_CACHE,
+    MAY_BE_CLOCK,
+    MEASURED,
+    MEMORY,
+    NESTED,
+    NUMBERED,
+    OF_CLOCK,
+    OF_COMPUTE,
+    OF_ONE,
+    ONE_WAY,
+    OPS,
+    OTHER_LINKS,
+    OTHERWISE,
+    PARTS,
+    PEER,
+    PER_PART,
+    REPEATED,
+    RULES,
+    SEVERAL,
+    SIZE,
+    SPELT_OUT,
+    UNRATED,
+    VECTOR,
+    WHOLE,
+)
 from pytest_rooflint.audit.spelling import (
     BITS_PER_SECOND,
     PRECISION_WORDS,
@@ -23,150 +63,6 @@ from rooflint.diagnosis.figures import QUANTITIES, RATE, TRAINING
 
 ROLES = ("device", "number", "precision", "sparsity", "unit", "ignore", *QUANTITIES, *TRAINING)
 
-_DEVICE = {"device", "gpu", "name", "chip", "model", "accelerator", "hardware", "sku", "product", "card", "processor"}
-OTHERWISE = "otherwise"
-"""Name of what code has for all precisions but those that it asks for."""
-_SPELT_OUT = frozenset({"id", "display", "full", "short", "marketing", "official", "type", "kind"})
-"""Words beside that of a device in the name of a column: `display_name`, `gpu id`."""
-_SEVERAL = frozenset({"gpus", "tpus", "npus", "accelerators", "devices", "cards", "chips"})
-_NUMBERED = frozenset({"num", "number", "no", "nr", "n", "of", "count", "qty", "quantity"})
-"""Words of a column that gives the number of devices: `Num GPUs`, `number of devices`, `gpus`."""
-_COUNTED = {
-    **dict.fromkeys(("cuda cores", "fp32 cores", "shading units", "shaders"), "cuda_core"),
-    "stream processors": "stream_processor",
-    "tensor cores": "tensor_core",
-    "matrix cores": "matrix_core",
-    **dict.fromkeys(("streaming multiprocessors", "multiprocessors", "sms", "sm"), "SM"),
-    **dict.fromkeys(("compute units", "cus", "cu"), "CU"),
-}
-_BANDWIDTHS = frozenset({"GB/s", "TB/s", "MB/s", "GiB/s", "TiB/s", "Gbit/s", "Tbit/s", "B/s"})
-_CAPACITIES = frozenset({"GB", "GiB", "TB"})
-_RATES = frozenset({"TFLOP/s", "GFLOP/s", "PFLOP/s", "TOP/s", "GOP/s", "POP/s", "FLOP/s"})
-_CACHES = frozenset(
-    {"l1", "l2", "l3", "llc", "slc", "cache", "caches", "sram", "scratchpad"}
-    | {"smem", "lds", "shared", "register", "registers"}
-)
-_LINKS = frozenset(
-    {"nvlink", "pcie", "interconnect", "network", "networking", "net", "nic", "link", "ici", "fabric"}
-    | {"infiniband", "ethernet", "ib", "egress", "ingress", "duplex", "bidirectional", "bidir"}
-)
-_LINK_WORDS = frozenset({"nvlink", "xgmi", "interconnect"})
-_OTHER_LINKS = frozenset({"links", "lanes", "count", "pcie", "host", "network", "node", "internode"})
-"""Words of numbers of links, and of links that are not between devices."""
-_PEER = re.compile(r"(?<![a-z])gpu[ _-]*(?:to|2|<->|↔)?[ _-]*gpu(?![a-z])", re.IGNORECASE)
-"""What is between devices: `GPU-GPU`, `gpu_to_gpu`."""
-_SPEEDS = frozenset({"speed", "pin"})
-"""Words of the rate of one pin of a memory: `Memory speed (Gbps)`."""
-_MEMORY = frozenset({"memory", "mem", "vram", "dram", "hbm", "hbm2", "hbm2e", "hbm3", "hbm3e", "gddr6", "gddr6x"})
-_ONE_WAY = frozenset({"unidirectional", "uni", "unidir", "oneway", "direction", "way"})
-_PER = frozenset({"per", "efficiency", "w"})
-_CAPABILITY = frozenset({"capability", "capabilities", "cap", "cc"})
-"""Words of a version of what a device can do: `compute_cap`."""
-_OPS = frozenset({"flop", "flops", "op", "ops", "mac", "macs", "fma"})
-_OF_COMPUTE = frozenset(
-    {"compute", "performance", "perf", "throughput", "rate", "speed", "power", "capacity", "ai", "dense", "sparse"}
-)
-"""Words beside `compute` in the name of a peak; beside others it is a time or a share: `t_compute_cycles`."""
-_VECTOR = frozenset({"vector", "simd", "shader", "valu"})
-_MATRIX = frozenset({"tensor", "matrix", "tc", "mma", "wmma", "mfma"})
-_MEASURED = frozenset(
-    {
-        *("achieved", "measured", "actual", "mfu", "efficiency", "utilization", "utilisation", "util", "ratio"),
-        *("factor", "speedup", "seconds", "ms", "us", "latency", "time", "throughput", "weights", "weight", "loss"),
-        *("stream", "sustained", "effective", "observed", "empirical", "practical", "realistic", "attained"),
-        *("idle", "avg", "average", "mean", "bench", "benchmark", "tokens", "score", "overhead"),
-        *("flash", "attention", "attn", "flashattention", "flashattn", "fa1", "fa2", "fa3", "fa4", "sdpa"),
-        *("gemm", "sgemm", "hgemm", "dgemm", "blas", "cublas", "cutlass", "triton", "hpl", "linpack", "mlperf"),
-        *("tps", "tok", "exponent", "multiplier", "fraction", "achievable"),
-        *("elbow", "knee", "expert", "ridge", "balance", "intensity"),
-    }
-)
-"""Words of what is measured or of a share: figures that specs do not have."""
-_DIMENSIONS = frozenset(
-    {"size", "width", "height", "depth", "length", "count", "num", "number", "registers", "register", "lanes"}
-    | {"grid", "block", "blocks", "tile", "batch", "threads", "warps"}
-)
-"""Words of how units are built and programs are cut, beside names of precisions as well: `fp16.vector_width`."""
-_GENERIC = frozenset(
-    {"value", "size", "peak", "max", "theoretical", "amount", "total", "spec", "nominal", "rated", "default"}
-    | {"base", "boost", "turbo", "hbm", "vram", "device", "gpu"}
-)
-"""Words of a field that leaves to its record what it is: `memory.size`, `clock.boost`."""
-_NESTED = re.compile(r"(?<=[A-Za-z0-9_)])\.(?=[A-Za-z_])")
-_DESCRIBED = frozenset(
-    {"generation", "gen", "version", "ver", "revision", "type", "vendor", "manufacturer", "support", "supported"}
-)
-"""Words of what describes a device without a figure: `tensor_cores_generation`, `memory_type`."""
-_PARTS = frozenset(
-    {part for one in ("controller", "slice", "stack", "channel", "bank", "partition") for part in (one, f"{one}s")}
-)
-"""Words of parts whose number specs do not have: `Memory controllers`, `L2 slices`."""
-_OF_ONE = frozenset(
-    {"warps", "threads", "blocks", "regs", "reg", "registers", "smem", "shmem", "shared", "l1", "size", "lanes"}
-)
-"""Words of what one multiprocessor holds: `max_warps_sm`, `reg_size_sm`."""
-_UNRATED = frozenset({"salu", "scalar", "sfu", "rt", "raytracing", "texture", "texel", "pixel"})
-"""Words of units whose rates specs do not have: `peak_salu_gops`, `RT Core TFLOPS`."""
-_HOST = frozenset({"host", "system", "sys", "cpu", "storage", "nvme", "ssd", "disk"})
-"""Words of the machine around a device: its memory is not the device's."""
-_RUNNING = frozenset(
-    {"train", "training", "inference", "load", "sleep", "min", "minimum", "supply", "psu", "recommended"}
-)
-"""Words of a power that is not the one that a device is rated at."""
-_LEFT = frozenset(
-    {"usable", "free", "available", "reserved", "used", "required", "requirement", "needed", "recommended"}
-    | {"min", "minimum", "context", "ctx", "kv"}
-)
-"""Words of a part of the memory, or of what a program wants of it."""
-_WHOLE = frozenset({"gpu", "device", "chip", "accelerator", "card", "board"})
-"""Words of what a spec is about: a figure per GPU is one of the GPU."""
-INSTANCES = frozenset({"instance", "vcpu", "vcpus", "cpus", "vm", "flavor", "flavour"})
-"""Words of what a cloud rents: the memory beside them is that of the machine."""
-_PER_PART = re.compile(r"/\s*(sms?|gpcs?|tpcs?|cus?|cores?|nodes?|servers?|racks?)\b", re.IGNORECASE)
-_SIZE = re.compile(r"(?<![A-Za-z0-9.])\d+[ _-]?[GT]i?B(?![A-Za-z0-9/])", re.IGNORECASE)
-"""A size that tells devices apart, and is no unit of the column: `H100 96GB`."""
-_REPEATED = re.compile(r" \(column \d+\)$")
-
-
-@dataclass(frozen=True, slots=True)
-class _Rule:
-    """A role, the words and units that indicate it, and the words that rule it out."""
-
-    role: str
-    words: frozenset[str]
-    units: frozenset[str]
-    spoilt: Set[str]
-
-
-#: The first rule that fits decides.
-_RULES = (
-    _Rule(
-        "clock",
-        frozenset({"clock", "freq", "frequency"}),
-        frozenset({"MHz", "GHz", "Hz"}),
-        {"memory", "mem"} | _PER | _HOST,
-    ),
-    _Rule("link", frozenset({"nvlink", "xgmi"}), frozenset(), _ONE_WAY | {"links", "lanes"}),
-    _Rule("bandwidth", frozenset({"bw", "bandwidth", "bandwith"}), _BANDWIDTHS, _CACHES | _LINKS | _HOST | _SPEEDS),
-    _Rule("bus", frozenset({"bus", "interface"}), frozenset({"bit"}), _LINKS),
-    _Rule(
-        "tdp",
-        frozenset({"tdp", "tgp", "tbp", "power", "watt", "watts"}),
-        frozenset({"W", "kW"}),
-        _PER - {"w"} | _HOST | _RUNNING | {"cooling"},
-    ),
-    _Rule(
-        "capacity",
-        frozenset({"vram", "memory", "mem", "capacity", "hbm", "dram"}),
-        _CAPACITIES,
-        _CACHES | _HOST | _LEFT | _LINKS | _SPEEDS | {"clock", "type", "compute", "bw", "bandwidth"},
-    ),
-    _Rule("peak", frozenset({"peak", "peaks", "flops", "compute"}), _RATES, _PER | _HOST | _DIMENSIONS | _CAPABILITY),
-)
-
-
-SAID = frozenset(word for rule in _RULES for word in rule.words if len(word) > 2) - {"dram"}
-"""Words of names that say what a figure is."""
 
 Commas = Literal["thousands", "decimal", "unclear"]
 
@@ -218,7 +114,7 @@ def columns(names: Iterable[str], mapping: Mapping[str, str], counted: Set[str] 
             raise ColumnError(f"--map {name}: the table has no such column (has: {', '.join(known)})")
     found = {name: mapped(name, roles[name], counted) if name in roles else guessed(name) for name in known}
     found |= {column.name: column for column in _beside(found.values())}
-    machines = tuple(name for name in known if (INSTANCES | _HOST) & set(words_of(name)))
+    machines = tuple(name for name in known if (INSTANCES | HOST) & set(words_of(name)))
     for name, column in found.items():
         if machines and column and column.role == "capacity" and name not in roles and not is_of_device(name):
             found[name] = replace(column, beside=machines)
@@ -227,14 +123,14 @@ def columns(names: Iterable[str], mapping: Mapping[str, str], counted: Set[str] 
 
 def is_of_device(name: str) -> bool:
     """Whether the name of a capacity says that it is a device's: `vram_gb`, `gpu_memory`."""
-    return bool((_WHOLE | _MEMORY - {"memory", "mem"}) & set(words_of(name)))
+    return bool((WHOLE | MEMORY - {"memory", "mem"}) & set(words_of(name)))
 
 
 def _beside(found: Iterable[Column | None]) -> Iterator[Column]:
     """Plain peaks that the table has beside those of tensor cores, and plain bandwidths beside those of memory."""
     found = list(found)
     rates = [column for column in found if column and column.role == "bandwidth"]
-    of_memory = tuple(column.name for column in rates if _MEMORY & set(words_of(column.name)))
+    of_memory = tuple(column.name for column in rates if MEMORY & set(words_of(column.name)))
     if of_memory:
         yield from (replace(one, beside=of_memory) for one in rates if one.name not in of_memory)
     peaks = [column for column in found if column and column.role == "peak"]
@@ -278,17 +174,21 @@ def _said(column: Column, word: str, text: str, counted: Set[str]) -> Column:
 
 def guessed(name: str) -> Column | None:
     """The meaning of a column by its name alone; None where it is unknown."""
-    plain = _PEER.sub(" interconnect ", _SIZE.sub(" ", name))
-    words = [word for part in _NESTED.split(plain) for word in _of_values(words_of(part))]
+    return _of_memory_clock(name) or _of_cache(name) or _of_device(name)
+
+
+def _of_device(name: str) -> Column | None:
+    plain = PEER.sub(" interconnect ", SIZE.sub(" ", name))
+    words = [word for part in NESTED.split(plain) for word in _of_values(words_of(part))]
     title = " ".join(words)
     unit = _unit(plain, words) or next((UNIT_WORDS.get(word) for word in words[-1:] if words != words_of(plain)), None)
     counted = {"stream"} if "stream processors" in title else set()  # not the benchmark
-    is_elsewhere = (_MEASURED | _DESCRIBED | _PARTS | _UNRATED) & set(words) - counted or _PER_PART.search(name)
+    is_elsewhere = (MEASURED | DESCRIBED | PARTS | UNRATED) & set(words) - counted or PER_PART.search(name)
     if (is_elsewhere and not _names_devices(words)) or _is_ratio(name, words) or any(map(is_of_other_unit, words)):
         return None
     if re.search(r"/\s*(w|watts?|\$|usd)\b", name.lower()) or ("per" in words and not {"clk", "cycle"} & set(words)):
         return None  # an efficiency or a price
-    repeated = _REPEATED.search(name)
+    repeated = REPEATED.search(name)
     if about_row := _about_row(words_of(name[: repeated.start()]) if repeated else words, unit):
         return Column(name, about_row)
     role = _role(words, title, unit) if _is_said_by_itself(name) else None
@@ -302,7 +202,7 @@ def guessed(name: str) -> Column | None:
         role, unit = "bandwidth", f"{unit}/s"
     if own := _said_below(name, role):  # the memory in `bandwidth.vram_gb`
         role, unit = own.role, own.unit
-    unit = f"{unit}/s" if role == "bandwidth" and unit in _CAPACITIES else unit  # memory_bandwidth_tb
+    unit = f"{unit}/s" if role == "bandwidth" and unit in CAPACITIES else unit  # memory_bandwidth_tb
     precision = None if role == "count" else _precision(words)  # FP32 cores
     column = Column(name, role, precision, subject=_subject(role, title), unit=unit, times=devices_said(name))
     column = replace(column, vector=_vector(words), sparse=_sparse(words), either=_either(name, column.precision))
@@ -311,41 +211,70 @@ def guessed(name: str) -> Column | None:
     return column if role != "count" or column.subject else None
 
 
+def _of_memory_clock(name: str) -> Column | None:
+    """The column of a clock or data rate of the memory: `mem_clock_mhz`, `memory.speed_gbps`, `pin_rate`."""
+    words, unit = set(words_of(name)), _unit(name, words_of(name))
+    is_clock = OF_CLOCK & words or {"data", "rate"} <= words or {"pin", "rate"} <= words
+    of_memory = words & (MEMORY | {"pin", "mclk", "memclk", "gddr5", "gddr7"})
+    if not (is_clock and of_memory) or not words <= MAY_BE_CLOCK or REPEATED.search(name):
+        return None
+    if unit in BANDWIDTHS - {"GB/s", "Gbit/s"} or (unit == "GB/s" and "gbps" not in words):
+        return None
+    return Column(name, "memory_clock", unit="GHz" if unit in ("GB/s", "Gbit/s") else unit)
+
+
+def _of_cache(name: str) -> Column | None:
+    """The column of the size of one cache: `L2 Cache (MB)`, `l2_size_kb`, `cache.l2`."""
+    own = name if set(words_of(name)) <= MAY_BE_CACHE else NESTED.split(name)[-1]
+    words = words_of(own)
+    levels = LEVELS.keys() & set(words)
+    if len(levels) != 1 or not set(words) <= MAY_BE_CACHE or REPEATED.search(name):
+        return None
+    unit = {"mb": "MiB", "mib": "MiB", "kb": "KiB", "kib": "KiB", "bytes": "B"}.get(words[-1])
+    return Column(name, "cache", subject=LEVELS[levels.pop()], unit=unit)
+
+
 def _is_said_by_itself(name: str) -> bool:
     """Whether a nested name ends in what the figure is; `compute.core.width` is no peak for being below `compute`."""
-    *around, own = _NESTED.split(name)
-    leaves_it_open = set(words_of(own)) - set(UNIT_WORDS) <= _GENERIC or is_mere_precision(own)
+    *around, own = NESTED.split(name)
+    leaves_it_open = set(words_of(own)) - set(UNIT_WORDS) <= GENERIC or is_mere_precision(own)
     return not around or leaves_it_open or guessed(own) is not None
 
 
 def _said_below(name: str, role: str) -> Column | None:
     """What the last part of a nested name says by its words, where that is another quantity than the whole says."""
-    own = _NESTED.split(name)[-1]
+    own = NESTED.split(name)[-1]
     known = guessed(own) if own != name else None
-    is_said = known and any(set(words_of(own)) & rule.words for rule in _RULES if rule.role == known.role)
+    is_said = known and any(set(words_of(own)) & rule.words for rule in RULES if rule.role == known.role)
     return known if known and is_said and role not in (known.role, "rate") else None
 
 
 def is_about_links(name: str) -> bool:
     """Whether a name is about what connects devices, or about caches: a bandwidth below it is not the memory's."""
-    return bool((_LINKS | _CACHES) & set(words_of(name)))
+    return bool((LINKS | CACHES) & set(words_of(name)))
 
 
 def is_of_links(name: str) -> bool:
     """Whether a name may be of bandwidths of links where its cells are: `NVLink`, `Interconnect`, `GPU-GPU`."""
-    words = set(words_of(_PEER.sub(" interconnect ", name)))
-    return bool(words & _LINK_WORDS) and not words & (_ONE_WAY | _DESCRIBED | _MEASURED | _OTHER_LINKS)
+    words = set(words_of(PEER.sub(" interconnect ", name)))
+    return bool(words & LINK_WORDS) and not words & (ONE_WAY | DESCRIBED | MEASURED | OTHER_LINKS)
 
 
 def bandwidth_unit(name: str) -> str | None:
-    """The unit of a bandwidth that a name says: `Interconnect (GB/s)`."""
-    unit = _unit(name, words_of(name))
-    return unit if unit in _BANDWIDTHS else None
+    """The unit of a bandwidth that a name says, `Interconnect (GB/s)`; empty where it only says that it is one."""
+    words = words_of(name)
+    unit = _unit(name, words)
+    return unit if unit in BANDWIDTHS else "" if {"bw", "bandwidth"} & set(words) else None
 
 
 def says_which_links(name: str) -> bool:
     """Whether a name says whose links it is of: NVLink, xGMI."""
-    return bool((_LINK_WORDS - {"interconnect"}) & set(words_of(name)))
+    return bool({"nvlink", "xgmi"} & set(words_of(name)))
+
+
+def is_of_tpus(name: str) -> bool:
+    """Whether a name says that it is of the links between TPUs, of which documents print one, all, and either way."""
+    return "ici" in words_of(name)
 
 
 def is_total(name: str) -> bool:
@@ -359,7 +288,7 @@ def _of_values(words: list[str]) -> list[str]:
         words = words[: words.index("by", 1)]
     if "to" in words[1:-1]:
         words = words[words.index("to", 1) + 1 :]
-    ends = [place for place in range(len(words) - 1) if words[place] == "per" and words[place + 1] in _WHOLE]
+    ends = [place for place in range(len(words) - 1) if words[place] == "per" and words[place + 1] in WHOLE]
     return words[: ends[0]] + words[ends[0] + 2 :] if ends else words
 
 
@@ -381,9 +310,7 @@ def is_mere_precision(name: str) -> bool:
     words = set(words_of(name))
     if words == {OTHERWISE}:
         return True
-    said = {word for word in words if word in PRECISION_WORDS} | words & (
-        _VECTOR | _MATRIX | {"cuda", "sparse", "dense"}
-    )
+    said = {word for word in words if word in PRECISION_WORDS} | words & (VECTOR | MATRIX | {"cuda", "sparse", "dense"})
     return bool(said) and words - said <= {"amp", "torch", "sparsity", "with", "without", "core", "cores", "dtype"}
 
 
@@ -409,36 +336,36 @@ def _about_row(words: list[str], unit: str | None) -> str | None:
 
 def _names_devices(words: Sequence[str]) -> bool:
     """Whether a column holds the names of devices: `GPU`, `display_name`, `GPU Type`."""
-    return 0 < len(words) <= 3 and set(words) <= _DEVICE | _SPELT_OUT and bool(set(words) & _DEVICE)
+    return 0 < len(words) <= 3 and set(words) <= DEVICE | SPELT_OUT and bool(set(words) & DEVICE)
 
 
 def _is_number(words: Set[str]) -> bool:
     """Whether a column gives the number of devices of its row: `Num GPUs`, `device_count`, `gpus`."""
-    several = _SEVERAL & words or (_WHOLE & words and {"count", "num", "qty", "quantity"} & words)
-    return bool(several) and words <= _SEVERAL | _WHOLE | _NUMBERED
+    several = SEVERAL & words or (WHOLE & words and {"count", "num", "qty", "quantity"} & words)
+    return bool(several) and words <= SEVERAL | WHOLE | NUMBERED
 
 
 def _role(words: list[str], title: str, unit: str | None) -> str | None:
     has = set(words)
-    if has & {"clk", "cycle"} and has & _OPS:
+    if has & {"clk", "cycle"} and has & OPS:
         return "rate"
-    if any(f" {counted} " in f" {title} " for counted in _COUNTED) and not unit:
-        is_of_rate = _precision(words) and _MATRIX & has  # FP16 Tensor Cores: how many, or how fast
-        return None if (_OF_ONE | _CACHES) & has or is_of_rate else "count"
-    if "cores" in has and _precision(words) and not (unit or (_VECTOR | _MATRIX | {"cuda"}) & has):  # INT32 cores
+    if any(f" {counted} " in f" {title} " for counted in COUNTED) and not unit:
+        is_of_rate = _precision(words) and MATRIX & has  # FP16 Tensor Cores: how many, or how fast
+        return None if (OF_ONE | CACHES) & has or is_of_rate else "count"
+    if "cores" in has and _precision(words) and not (unit or (VECTOR | MATRIX | {"cuda"}) & has):  # INT32 cores
         return None
     if not unit and has == {"compute", "capacity"}:  # a compute capability
         return None
-    for rule in _RULES:
+    for rule in RULES:
         if (rule.words & has or unit in rule.units) and not rule.spoilt & has:
-            said = rule.words & has == {"compute"} and not unit and not _precision(words)
-            return None if said and not has <= _OF_COMPUTE | _GENERIC | _WHOLE | _MATRIX | _VECTOR else rule.role
-    return "peak" if _precision(words) and not (_DIMENSIONS | _HOST) & has else None
+            said = rule.words & has <= {"compute", "computing"} and not unit and not _precision(words)
+            return None if said and not has <= OF_COMPUTE | GENERIC | WHOLE | MATRIX | VECTOR else rule.role
+    return "peak" if _precision(words) and not (DIMENSIONS | HOST) & has else None
 
 
 def _subject(role: str, title: str) -> str | None:
     if role == "count":
-        return next((unit for words, unit in _COUNTED.items() if f" {words} " in f" {title} "), None)
+        return next((unit for words, unit in COUNTED.items() if f" {words} " in f" {title} "), None)
     if role == "clock":
         said = {"base": "base", "boost": "boost", "max": "boost", "turbo": "boost"}
         return next((clock for word, clock in said.items() if word in title.split()), None)
@@ -477,9 +404,9 @@ def _either(name: str, precision: str | None) -> str | None:
 
 
 def _vector(words: list[str]) -> bool | None:
-    if _VECTOR & set(words) or ("cuda" in words and "cuda flops" not in " ".join(words)):
+    if VECTOR & set(words) or ("cuda" in words and "cuda flops" not in " ".join(words)):
         return True
-    return False if _MATRIX & set(words) else None
+    return False if MATRIX & set(words) else None
 
 
 def _sparse(words: list[str]) -> bool | None:

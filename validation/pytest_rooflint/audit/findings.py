@@ -9,7 +9,8 @@ from pathlib import Path
 
 from pytest_rooflint.audit.account import Finding
 from pytest_rooflint.audit.cells import BASE, LONGEST
-from pytest_rooflint.audit.columns import INSTANCES, SAID, Column, guessed
+from pytest_rooflint.audit.column_words import INSTANCES, SAID
+from pytest_rooflint.audit.columns import Column, guessed
 from pytest_rooflint.audit.rows import NAME, UNNAMED, Cell, Row
 from pytest_rooflint.audit.spelling import words_of
 from pytest_rooflint.audit.tables import is_source
@@ -68,7 +69,7 @@ class FigureOfTable:
 
 def said(asked: Asked) -> str:
     """The quantity in words: `sparse bf16 peak`, `count (SM)`, `bandwidth per gcd`."""
-    words = [asked.precision or "", asked.quantity, f"({asked.subject})" if asked.subject else ""]
+    words = [asked.precision or "", asked.quantity.replace("_", " "), f"({asked.subject})" if asked.subject else ""]
     words = ["sparse" if asked.sparse else "", "vector" if asked.vector else "", *words]
     words += [f"per {asked.part}"] if asked.part else []
     return " ".join(word for word in words if word)
@@ -98,6 +99,8 @@ def unless_close(wrong: Finding) -> Finding:
     Neither is a rounded one in binary units: 2048 GB/s of 2 TB/s, where 2039 GB/s are right.
     """
     right = wrong.expected
+    if right and right.quantity == "memory_clock" and abs((wrong.ratio or 0.0) - 1) <= COARSE:
+        return replace(wrong, status="rounded", explanations=(), note=f"near {right.shown()}")
     if right is None or right.quantity not in _RATES or abs((wrong.ratio or 0.0) - 1) > CLOSE:
         return wrong
     first = wrong.explanations[0] if wrong.explanations else None
@@ -216,6 +219,8 @@ def are_torn(agreeing: Mapping[FigureOfTable, Mapping[str, Figure]], best: Seque
 
 def nearest(figures: Sequence[Figure], value: float) -> Figure:
     """The figure that the number nearly equals, preferably derived; else the first, which is the usual meaning."""
+    if figures[0].quantity == "memory_clock":
+        return min(figures, key=lambda one: abs(math.log(value / one.value)))
     near = [one for one in figures if abs(value / one.value - 1) <= COARSE]
     return min(near or figures[:1], key=lambda one: (one.printed is not None, abs(value / one.value - 1)))
 
@@ -266,7 +271,8 @@ def of_usual(one: FigureOfTable, devices: Iterable[str], identifier: Identifier)
     if one.asked.quantity != "peak" or one.asked.sparse or not one.note.startswith(UNGIVEN):
         return None
     asked = [replace(one.asked, precision=name) for name in ("bf16", "fp16")]
-    found = (identifier.agreeing(one.number, other, device) for other in asked for device in devices)
+    numbers = [one.number, share(one.number, one.meaning.times)]
+    found = (identifier.agreeing(number, other, device) for number in numbers for other in asked for device in devices)
     return next(filter(None, found), None)
 
 
@@ -286,10 +292,10 @@ def ranked(finding: Finding, first: set[str]) -> Finding:
     return replace(finding, explanations=tuple(order))
 
 
-def differs(group: Iterable[FigureOfTable], exact: Mapping[Asked, Set[float]], is_usual: bool) -> bool:
-    """Whether no figure is one that is given for a device; the usual one of a name must have another in its place."""
+def differs(group: Iterable[FigureOfTable], exact: Mapping[Asked, Set[float]], is_compared: bool) -> bool:
+    """Whether no figure is one that is given for a device, or there is another in its place if they are compared."""
     compared = [one.number.value in exact[asked] for one in group if (asked := of_one(one.asked)) in exact]
-    return not any(compared) and (bool(compared) or not is_usual)
+    return not any(compared) and (bool(compared) or not is_compared)
 
 
 def of_one(asked: Asked) -> Asked:

@@ -17,7 +17,7 @@ from pytest_rooflint.audit.rows import NAME, Cell, IsDevice, Row
 from rooflint.base.errors import refuse
 
 _METRICS = frozenset({"metric", "quantity", "property", "attribute", "parameter", "spec", "specification", "field"})
-_VALUES = frozenset({"value", "figure", "number"})
+VALUES = frozenset({"value", "figure", "number"})
 
 
 _SIXTEEN_BITS = {("peak", precision, None) for precision in ("fp16", "bf16")}
@@ -154,7 +154,7 @@ def _transposed(grid: Grid) -> Iterator[Row]:
     units = next((place for place, name in enumerate(names) if name.strip().lower() in ("unit", "units")), 0)
     lines = [(number, texts) for number, texts in grid.lines[1:] if texts]
     labels = _told_apart(
-        [_with_unit(texts[0], texts[units] if 0 < units < len(texts) else "") if texts[0] else "" for _, texts in lines]
+        [with_unit(texts[0], texts[units] if 0 < units < len(texts) else "") if texts[0] else "" for _, texts in lines]
     )
     for place, device in enumerate(names[1:], 1):
         if device and place != units:
@@ -173,7 +173,7 @@ def _transposed(grid: Grid) -> Iterator[Row]:
 def _long(names: Sequence[str]) -> tuple[str, str]:
     """The columns that name a figure and that hold it; empty where the table has a column per figure."""
     metric = next((name for name in names if name.strip().lower() in _METRICS), "")
-    value = next((name for name in names if name.strip().lower() in _VALUES), "")
+    value = next((name for name in names if name.strip().lower() in VALUES), "")
     return (metric, value) if metric and value else ("", "")
 
 
@@ -182,12 +182,12 @@ def _of_metric(row: Row, metric: str, value: str) -> Row:
     if metric not in row or value not in row:
         return {name: cell for name, cell in row.items() if name not in (metric, value)}
     unit = next((name for name in row if name.strip().lower() in ("unit", "units")), "")
-    name = _with_unit(row[metric].text, row[unit].text if unit else "")
+    name = with_unit(row[metric].text, row[unit].text if unit else "")
     kept = {other: cell for other, cell in row.items() if other not in (metric, value, unit)}
     return {**kept, name: row[value]}
 
 
-def _with_unit(name: str, unit: str) -> str:
+def with_unit(name: str, unit: str) -> str:
     """The name of a figure with the unit that its row gives, if it says none itself."""
     known = guessed(name)
     plain = re.sub(r"[()]", " ", unit).strip()

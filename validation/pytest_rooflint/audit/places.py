@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass, replace
 
-from pytest_rooflint.audit.columns import SAID, guessed, is_about_links, is_mere_precision
+from pytest_rooflint.audit.column_words import SAID
+from pytest_rooflint.audit.columns import guessed, is_about_links, is_mere_precision
 from pytest_rooflint.audit.mentions import LONGEST_NAME
 from pytest_rooflint.audit.spelling import words_of
 from rooflint.diagnosis.figures import QUANTITIES

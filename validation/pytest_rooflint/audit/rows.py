@@ -30,7 +30,7 @@ _ANOTHER = frozenset(
     | {"similar", "equivalent", "alternative", "baseline", "reference", "relative", "compared", "comparable"}
 )
 """Words of columns of devices beside those that the rows are of."""
-_RUN = frozenset({"latency", "throughput", "ms", "seconds", "sec", "tokens", "accuracy", "loss", "fps"})
+RUN = frozenset({"latency", "throughput", "ms", "seconds", "sec", "tokens", "accuracy", "loss", "fps"})
 """Words of what is measured of a program."""
 _MEASURED = frozenset({"achievable", "achieved", "measured", "empirical", "sustained", "observed"})
 _KIND = frozenset({"label", "id", "kind", "type", "mode", "status", "basis"})
@@ -63,7 +63,8 @@ def between_devices(names: Iterable[str], rows: Iterable[Row]) -> dict[str, str]
     for name in filter(is_of_links, names):
         texts = [row[name].text for row in listed if name in row and not has_no_value(row[name].text)]
         unit = bandwidth_unit(name)
-        if 2 * sum("bandwidth" in (quantity_of(text), quantity_of(f"{text} {unit}")) for text in texts) > len(texts):
+        presumed = "B/s" if unit == "" else unit
+        if 2 * sum("bandwidth" in (quantity_of(one), quantity_of(f"{one} {presumed}")) for one in texts) > len(texts):
             roles[name] = f"link {unit}" if unit else "link"
     return roles
 
@@ -127,7 +128,7 @@ def is_beside(row: Row, column: Column) -> bool:
 def measured_beside(row: Row, known: Mapping[str, Column]) -> str:
     """The column of a row that holds a measurement; none where another column is of a figure of the device."""
     figures = [name for name, column in known.items() if column.role in QUANTITIES and name in row]
-    measured = (name for name in row if name not in known and _RUN & set(words_of(name)))
+    measured = (name for name in row if name not in known and RUN & set(words_of(name)))
     return next(measured, "") if len(figures) == 1 else ""
 
 

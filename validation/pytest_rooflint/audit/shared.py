@@ -3,19 +3,26 @@
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 from itertools import pairwise
 
 from pytest_rooflint.audit.account import Finding
-from pytest_rooflint.audit.columns import guessed, is_of_device, is_of_links, is_total, says_which_links
-from pytest_rooflint.audit.findings import SETTLED, SPARSE, FigureOfTable, errors_of, parts_of, ranked
+from pytest_rooflint.audit.columns import (
+    guessed,
+    is_of_device,
+    is_of_links,
+    is_of_tpus,
+    is_total,
+    says_which_links,
+)
+from pytest_rooflint.audit.findings import SETTLED, SPARSE, FigureOfTable, errors_of, parts_of, ranked, share
 from pytest_rooflint.audit.sparse import sparse_first
 from pytest_rooflint.audit.spelling import words_of
 from rooflint.diagnosis.explanations import Explanation
 from rooflint.diagnosis.figures import COARSEST, FLOOR, Figure, Printed
 from rooflint.diagnosis.identify import Identifier
-from rooflint.hardware.device import Hardware
+from rooflint.hardware.device import DIRECTIONS, Hardware
 from rooflint.hardware.vocabulary import without_size
 
 MANY = 3
@@ -37,6 +44,8 @@ MOST_SHORT = 0.75
 """Share of its figures that are below the spec at least; some specs are too low for what a board does."""
 LEAST_REACHED = 0.2
 """Share of a peak that programs reach at least where somebody prints it in such a table."""
+SHORT_OF_LINKS = 0.12
+"""Share of the bandwidth of links by which a book of their vendor prints less than the vendor does."""
 LONG = 3
 """Digits before the point with which `.0` does not count by itself."""
 
@@ -130,29 +139,34 @@ def of_other_device(
         return list(findings)
     vendor = findings[wrong[0]].hardware[0].partition("/")[0]
     of_each = {
-        device: {
+        (device, times): {
             place: figure
             for place in wrong
-            if (figure := identifier.agreeing(group[place].number, group[place].asked, device))
+            if (figure := identifier.agreeing(share(group[place].number, times), group[place].asked, device))
         }
+        for times in (1, TWO)
         for device in devices
         if device.partition("/")[0] == vendor and device not in findings[wrong[0]].hardware
     }
-    source = max(of_each, key=lambda device: len(of_each[device]), default="")
+    source = max(of_each, key=lambda one: len(of_each[one]), default=("", 1))
     found = of_each.get(source, {})
     quantities = {group[place].asked.quantity for place in found}
     if len(found) < MANY or 2 * len(found) <= len(wrong) or len(quantities) < 2 or not found.keys() & set(unknown):
         return list(findings)
-    shared = f"{group[0].name}: {len(found)} figures are those of {source}"
+    device, times = source
+    shared = f"{group[0].name}: {len(found)} figures are those of {'two ' if times > 1 else ''}{device}"
     return [
-        _led(one, found[place], len(found), shared) if place in found else one for place, one in enumerate(findings)
+        _led(one, found[place], times, len(found), shared) if place in found else one
+        for place, one in enumerate(findings)
     ]
 
 
-def _led(finding: Finding, figure: Figure, number: int, shared: str) -> Finding:
-    text = f"is the {figure.says} of {figure.hardware.id}, {figure.shown()}, as are {number} figures of this name"
-    cause = Explanation("another device", text, figure.value, 1.0, figure)
-    others = tuple(one for one in finding.explanations if one.error != "another device")
+def _led(finding: Finding, figure: Figure, times: int, number: int, shared: str) -> Finding:
+    whose = f"the {figure.says} of {figure.hardware.id}, {figure.shown()}, as are {number} figures of this name"
+    error = f"another device + {SEVERAL}" if times > 1 else "another device"
+    text = f"is twice {whose}" if times > 1 else f"is {whose}"
+    cause = Explanation(error, text, figure.value * times, 1.0, figure)
+    others = tuple(one for one in finding.explanations if one.error != error)
     return replace(finding, explanations=(cause, *others), shared=shared)
 
 
@@ -203,7 +217,8 @@ def of_parts(findings: Iterable[Finding]) -> list[Finding]:
 
 def _is_of_part(finding: Finding) -> bool:
     first = finding.explanations[0] if finding.is_wrong and finding.explanations else None
-    return bool(first and first.error == "part for whole" and first.figure and first.figure.part)
+    figure = first.figure if first and first.error == "part for whole" else None
+    return figure is not None and figure.part is not None and figure.dispute is None
 
 
 def of_modes(findings: Iterable[Finding]) -> list[Finding]:
@@ -286,7 +301,8 @@ def of_links(findings: Iterable[Finding]) -> list[Finding]:
     figure of the same links.
     """
     listed = list(findings)
-    both = {(one.column, one.expected.subject) for one in listed if one.status == "right" and one.expected}
+    right = [one for one in listed if one.status == "right" and one.quantity == "link"]
+    both = {(one.column, one.expected.subject) for one in right if one.expected}
     note = "may be of one direction or of other links; name them in the column, such as 'NVLink (GB/s)'"
     return [
         replace(one, status="not checked", note=note, explanations=())
@@ -294,15 +310,27 @@ def of_links(findings: Iterable[Finding]) -> list[Finding]:
         and one.quantity == "link"
         and is_of_links(one.column)
         and not says_which_links(one.column)
-        and not (_is_directed(one) and one.expected and (one.column, one.expected.subject) in both)
+        and not _is_told(one, both)
         else one
         for one in listed
     ]
 
 
-def _is_directed(finding: Finding) -> bool:
+def _is_told(finding: Finding, both: Set[tuple[str, str]]) -> bool:
+    """Whether a wrong figure can only be of the links of its device, such as one in binary units."""
     first = finding.explanations[0].error if finding.explanations else ""
-    return first in ("one direction", "direction counted twice")
+    if first == "tebi for tera":
+        return True
+    if finding.expected and (finding.column, finding.expected.subject) in both:
+        return first in ("one direction", "direction counted twice", "another device")
+    return is_of_tpus(finding.column) and not _is_share(finding)
+
+
+def _is_share(finding: Finding) -> bool:
+    """Whether a figure may be of some links of a TPU, of one direction, or in bits; programs reach a tenth less."""
+    count = finding.expected.ladders[0].factors[0].value if finding.expected else 1.0
+    shares = [1.0, 4.0, 1 / count, 1 / DIRECTIONS, 1 / DIRECTIONS / count]
+    return any(1 - SHORT_OF_LINKS <= (finding.ratio or 1.0) / share <= 1 + FLOOR for share in shares)
 
 
 # ---- of whole chips
@@ -311,16 +339,26 @@ def _is_directed(finding: Finding) -> bool:
 def of_whole_chips(findings: Iterable[Finding]) -> list[Finding]:
     """The findings; of a chip with CPU cores, a clock is wrong only where it is said to be the GPU's.
 
-    A smaller memory is wrong only where the name of the device states one, as chips are sold with several.
+    A smaller memory is wrong only where the name of the device states one, as chips are sold with several; a smaller
+    cache only where the spec of the device itself states one, as boards have less than their die.
     """
     clock = "may be the clock of its CPU cores; name the column 'GPU clock' if it is not"
     memory = "less than the largest memory that the chip is sold with"
+    cache = "less than the die has; the spec does not say what the board has of it"
+    excuses = {clock: _may_be_of_cpu, memory: _may_be_smaller, cache: _may_be_cut}
     return [
         replace(one, status="not checked", note=note, explanations=())
-        if one.is_wrong and (note := clock if _may_be_of_cpu(one) else memory if _may_be_smaller(one) else "")
+        if one.is_wrong and (note := next((text for text, applies in excuses.items() if applies(one)), ""))
         else one
         for one in findings
     ]
+
+
+def _may_be_cut(finding: Finding) -> bool:
+    right, ratio = finding.expected, finding.ratio
+    if right is None or right.quantity != "cache" or ratio is None or ratio >= 1:
+        return False
+    return any(fact.file != right.hardware.file for fact in right.facts)
 
 
 def _may_be_of_cpu(finding: Finding) -> bool:

@@ -15,8 +15,8 @@ from pathlib import Path
 from textwrap import shorten
 
 from pytest_rooflint.audit.arithmetic import Arithmetic, arithmetic_of
+from pytest_rooflint.audit.column_words import OTHERWISE
 from pytest_rooflint.audit.columns import (
-    OTHERWISE,
     guessed,
     is_device_word,
     is_mere_precision,

@@ -36,13 +36,14 @@ _UNIT_SPELLINGS = {
     "GB/s": "gbps gb/s gbs gb/sec",
     "TB/s": "tbps tb/s tbs tb/sec",
     "MB/s": "mb/s",
-    "GiB/s": "gib/s",
-    "TiB/s": "tib/s",
+    "GiB/s": "gib/s gibps",
+    "TiB/s": "tib/s tibps",
     "Gbit/s": "gbit/s",
     "Tbit/s": "tbit/s",
     "B/s": "b/s bytes/s bytes/sec",
     "GB": "gb",
     "GiB": "gib",
+    "KiB": "kib kb",
     "TB": "tb",
     "MB": "mb",
     "MiB": "mib",
@@ -77,6 +78,11 @@ _ON_CHIP = re.compile(r"(?<![a-z])on[ _-]?chip(?![a-z])", re.IGNORECASE)
 _WITHOUT_TENSOR = re.compile(r"(?<![a-z])(non|no|without)[ _-]*tensor([ _-]*cores?)?(?![a-z])", re.IGNORECASE)
 
 
+_RUN_TOGETHER = re.compile(
+    r"(?<![a-z])(mem|memory|vram|hbm|dram|peak|tensor|cuda)"
+    r"(size|bw|bandwidth|capacity|clock|speed|gb|mb|cores?|flops|tflops|perf|performance)(?![a-z])"
+)
+"""Two words without anything between them: `memsize`, `membw`, `peakflops`, `tensorcores`."""
 _LONG = 5
 """Letters of a unit of which one may be mistyped."""
 _QUOTIENT = re.compile(
@@ -135,7 +141,7 @@ def words_of(name: str) -> list[str]:
     spelt = re.sub(r"(?<![a-z0-9])tf(16|64)(?![0-9])", r"tensor fp\1", spelt, flags=re.IGNORECASE)  # beside fp16
     apart = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", _PER_SECOND.sub("", spelt))
     apart = re.sub(r"(flops)(\d+)", r"\1 fp\2", apart, flags=re.IGNORECASE)  # TFLOPS16
-    found = re.findall(r"[a-z0-9]+", apart.lower())
+    found = re.findall(r"[a-z0-9]+", _RUN_TOGETHER.sub(r"\1 \2", apart.lower()))
     joined = [f"{one}{two}" for one, two in pairwise(found)]
     found += [word for word in joined if word in PRECISION_WORDS]  # 'BF 16'
     return found

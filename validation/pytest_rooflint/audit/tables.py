@@ -5,13 +5,14 @@ import codecs
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
 from pytest_rooflint.audit.braces import SUFFIXES, read_braces
 from pytest_rooflint.audit.grids import Grid
 from pytest_rooflint.audit.grids import rows as rows_of
+from pytest_rooflint.audit.headings import Owner, owners, row_of_properties, rows_of_lists
 from pytest_rooflint.audit.markup import html_tables
 from pytest_rooflint.audit.records import read_records
 from pytest_rooflint.audit.rows import IsDevice, Row
@@ -55,7 +56,9 @@ def read(file: Path, is_device: IsDevice) -> list[Row]:
     text = _decoded(file)
     if suffix in trees:
         return _filled(list(trees[suffix](text, file, is_device)), file)
-    rows = [row for grid in grids[suffix](text, file) for row in _rows_of_page(grid, file, is_device)]
+    about = owners(text, is_device) if suffix == ".md" else []
+    rows = [row for grid in grids[suffix](text, file) for row in _rows_of_page(grid, file, is_device, about)]
+    rows += rows_of_lists(text, about, _plain)
     if not rows and suffix == ".md":
         rows = list(read_python(_entries(text), file, is_device))
     if "<script" in text and suffix in (".html", ".htm"):
@@ -63,12 +66,19 @@ def read(file: Path, is_device: IsDevice) -> list[Row]:
     return _filled(rows, file)
 
 
-def _rows_of_page(grid: Grid, file: Path, is_device: IsDevice) -> list[Row]:
-    """The rows of a table; none of one that cannot be read and names no device, which leaves the others of its page."""
+def _rows_of_page(grid: Grid, file: Path, is_device: IsDevice, about: Sequence[Owner | None]) -> list[Row]:
+    """The rows of a table; of one that names no device, the properties of the one that its heading names.
+
+    One that names none and cannot be read has no rows, which leaves the others of its page.
+    """
+    names_device = any(is_device(text) for _, texts in grid.lines for text in texts if text)
+    owner = about[grid.header[0] - 1] if about and not names_device else None
+    if owner and (row := row_of_properties(grid, owner)):
+        return [row]
     try:
         return list(rows_of(grid, file, is_device))
     except InputError:
-        if any(is_device(text) for _, texts in grid.lines for text in texts if text):
+        if names_device:
             raise
         return []
 

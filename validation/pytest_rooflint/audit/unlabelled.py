@@ -22,6 +22,8 @@ FLOATING = ("fp32", "fp8", "fp64", "tf32", "fp4")
 INTEGERS = ("int8", "int4")
 ADVERTISED = ("fp4", "int4", "fp8", "int8")
 """What vendors may mean by `AI TOPS`: the fastest precision of a device, often with sparsity."""
+MANY = 3
+"""Times as many figures of a column that are right in FP32 as in 16 bits, from which on they are of FP32."""
 UNSTATED = ("TFLOP/s", "GFLOP/s")
 """Units of a column of peaks that names none."""
 #: The ids of the devices that a name may mean.
@@ -79,7 +81,9 @@ def presumed(
     scores = {names: hits(names) for names in choices}
     best = max(choices, key=scores.__getitem__)
     if 2 * scores[best] <= len(known):
-        return () if unit.endswith("OP/s") and "FLOP" not in unit else usual  # TOPS are of any precision and sparsity
+        if unit.endswith("OP/s") and "FLOP" not in unit:  # TOPS are of any precision and sparsity
+            return ()
+        return best if best == FLOATING[:1] and scores[best] >= MANY * max(1, scores[usual]) else usual
     return best if len(known) > 1 or best == choices[0] else ()
 
 
