@@ -491,6 +491,15 @@ def test_what_a_database_prints_wrongly_of_one_die_is_told(audited):
     assert "prints per gpu: at the 824 MHz" in finding.cause
 
 
+@pytest.mark.parametrize("remark", ["GB/s unidirectional", "per direction", "one-way", ""])
+def test_one_direction_of_links_is_right_where_a_comment_says_so(audited, remark):
+    text = f'H100_SXM = {{\n    "nvlink_bw_gbs": 450,  # {remark}\n    "tdp_w": 700,\n}}\n'
+    found = {one.quantity: one.status for one in audited(text, "a.py")}
+    assert found == {"link": "not checked" if remark else "wrong", "tdp": "right"}
+    [link] = audited(f"gpu,NVLink (GB/s)\nH100 SXM,450 GB/s ({remark or 'total'})\n")
+    assert link.status == found["link"]
+
+
 def test_a_plain_name_in_code_means_any_variant_that_another_table_gives_other_figures_of(audited):
     text = 'VRAM = {"RTX 3080 10GB": {"memory_gb": 10}}\ndef tdp(name):\n    if "3080" in name:\n        return 320\n'
     assert not any(one.is_wrong for one in audited(text, "a.py"))

@@ -56,6 +56,7 @@ from pytest_rooflint.audit.rows import (
     named_by,
     naming,
     of_number,
+    one_way,
     remarked,
     stated_by,
     with_tensor_rows,
@@ -263,6 +264,7 @@ class Auditor:
                     unit = context.unit if name in of_unit else unit
                     found = self._figure(cell, own, context, unit, named.text, meaning, file)
                     doubt = f"beside '{beside}' it may be the memory that a program used" if beside else called
+                    doubt = doubt or one_way(f"{cell.remark} {row[name].text}", column)
                     yield replace(found, doubt=doubt) if isinstance(found, FigureOfTable) else found
 
     def _figure(

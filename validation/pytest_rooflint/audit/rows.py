@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pytest_rooflint.audit.cells import has_no_value, is_unit_of, quantity_of
+from pytest_rooflint.audit.column_words import ONE_WAY
 from pytest_rooflint.audit.columns import (
     Column,
     bandwidth_unit,
@@ -182,6 +183,12 @@ def merged_with(column: Column, row: Column) -> Column:
         vector=column.vector if column.vector is not None else row.vector,
         sparse=column.sparse if column.sparse is not None else row.sparse,
     )
+
+
+def one_way(said: str, column: Column) -> str:
+    """Why a bandwidth of links need not be that of both directions: its cell or a comment says so; else empty."""
+    is_said = column.role == "link" and bool(ONE_WAY & set(words_of(said)))
+    return "of one direction, as its cell or a comment says" if is_said else ""
 
 
 def without_sparsity(name: str) -> tuple[str, bool | None]:
