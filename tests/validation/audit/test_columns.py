@@ -746,6 +746,11 @@ def test_links_of_tpus_are_printed_in_many_ways(audited, printed, is_wrong):
     assert finding.is_wrong == is_wrong
 
 
+def test_links_of_tpus_in_bits_are_wrong_where_their_number_is_in_bytes(audited):
+    [finding] = audited("tpu,ici_bandwidth\nTPU v5e,1.6e12\n")
+    assert finding.explanations[0].error == "bits for bytes"
+
+
 def test_a_column_of_peaks_without_a_precision_may_be_of_fp32(audited):
     # most are right in FP32, none in 16 bits
     table = "gpu,tf\nRTX 3090,35.6\nRTX 3070,20.3\nRTX 4090,82.6\nRTX 4060,15.1\n"

@@ -327,9 +327,13 @@ def _is_told(finding: Finding, both: Set[tuple[str, str]]) -> bool:
 
 
 def _is_share(finding: Finding) -> bool:
-    """Whether a figure may be of some links of a TPU, of one direction, or in bits; programs reach a tenth less."""
+    """Whether a figure may be of some links of a TPU, of one direction, or in bits; programs reach a tenth less.
+
+    One in B/s is not in bits: `ici_bandwidth = 1.6e12`.
+    """
     count = finding.expected.ladders[0].factors[0].value if finding.expected else 1.0
-    shares = [1.0, 4.0, 1 / count, 1 / DIRECTIONS, 1 / DIRECTIONS / count]
+    shares = [1.0, 1 / count, 1 / DIRECTIONS, 1 / DIRECTIONS / count]
+    shares += [] if finding.note.endswith("taken as B/s") else [8 / DIRECTIONS]
     return any(1 - SHORT_OF_LINKS <= (finding.ratio or 1.0) / share <= 1 + FLOOR for share in shares)
 
 
