@@ -29,12 +29,13 @@ def planted(fact, text):
     """The suite with another text for a fact, and its red claims."""
     before = SUITE.text(fact.file)
     suite = SUITE.with_text(fact.file, strict_yaml.with_value(before, place_of(before, fact), text))
-    return suite, State.of(suite, excuses=True)
+    return suite, green().after(SUITE, suite, fact.file, excuses=True)
 
 
 def planned(suite, state):
     """The plan for every red claim, and the suite with all of it."""
     found = plan(suite, {(key[0].resolve(), name): f"{key[0]}::{name}" for key, name in state.failures.items()}, ROOT)
+    assert found.failures == len(state.failures)  # as it is where every claim is judged
     for one in found.proposals:
         suite = suite.with_text(one.file, one.after)
     return found, suite
@@ -62,7 +63,7 @@ def test_a_slip_in_a_shipped_spec_is_put_back_by_one_hunk(device, path, text):
     (one,) = found.proposals
     assert (one.file, one.line, one.what, one.old) == (fact.file, fact.line, path, text)
     assert one.new == fact.display
-    assert State.of(fixed, excuses=True) == green()
+    assert state.after(suite, fixed, one.file, excuses=True) == green()
 
 
 def facts():

@@ -34,7 +34,7 @@ def plan(suite: Suite, names: Mapping[tuple[Path, str], str], root: Path, *, exc
     repairs = Repairs(suite, before, wanted, root.resolve(), excuses=excuses)
     of_specs = tuple(repairs.proposals())
     quotes, refusals, changed = _quotes(repairs)
-    after = State.of(changed, excuses=excuses)
+    after = State.of(changed, excuses=excuses) if quotes else repairs.state
     if quotes and (objection := after.objection(repairs.state)):
         # together they break a claim that passes with each of them
         refusals |= {name: objection for found in quotes for name in found.fixes}

@@ -6,7 +6,7 @@ claim would only repeat the model's own printout, or where it is not clear which
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import ROUND_DOWN, ROUND_HALF_EVEN, Decimal
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from pytest_rooflint.golden import kinds
 from pytest_rooflint.golden.expect import Expectation, ExpectationError, parse_expectation
 from pytest_rooflint.golden.kinds import Claim, Obtained
 from pytest_rooflint.suite import world
+from pytest_rooflint.suite.dependencies import Changed, Dependencies, Name, Noted, changes, is_read_by_name, noted
 from pytest_rooflint.suite.judge import corroborated, is_known_wrong, outcome_of
 from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Verdict
@@ -76,22 +77,36 @@ class State:
 
     failures: Mapping[Key, str]
     problems: frozenset[tuple[Path, str]]
+    read: Mapping[Key, Dependencies] = field(default_factory=dict, compare=False, repr=False)
+    """What claims read."""
 
     @classmethod
     def of(cls, suite: Suite, *, excuses: bool) -> "State":
         """Judge every claim, without a search for causes."""
+        return cls({}, frozenset()).after(suite, suite, None, excuses=excuses)
+
+    def after(self, before: Suite, suite: Suite, file: Path | None, *, excuses: bool) -> "State":
+        """The state of a suite whose text of that file is another; only claims that may rest on it are judged again."""
+        moved = changes(before, suite, [file]) if file and self.read and is_read_by_name(suite, file) else None
         problems = {(problem.file, problem.message) for problem in world.problems(suite)}
-        failures = {}
-        for file in suite.files:
+        failures, reads = dict[Key, str](), dict[Key, Dependencies]()
+        for golden in suite.files:
             try:
-                claims = suite.read(file).claims
+                claims = suite.read(golden).claims
             except InputError as error:
                 problems |= {(problem.file, problem.message) for problem in error.problems}
                 continue
             for place, claim in enumerate(claims):
-                if outcome_of(claim, suite, excuses=excuses) == "fail":
-                    failures[file, place] = claim.id
-        return cls(failures, frozenset(problems))
+                key = golden, place
+                if moved and key in self.read and not _concerned(claim, self.read[key], moved):
+                    fails, reads[key] = key in self.failures, self.read[key]
+                else:
+                    context = _noted(suite)
+                    fails = outcome_of(claim, context or suite, excuses=excuses) == "fail"
+                    reads |= {key: context.dependencies} if context else {}
+                if fails:
+                    failures[key] = claim.id
+        return State(failures, frozenset(problems), reads)
 
     def objection(self, before: "State") -> str | None:
         """Why a change from another state to this one is not proposed; None if nothing is worse."""
@@ -100,6 +115,18 @@ class State:
         if broken := [name for key, name in self.failures.items() if key not in before.failures]:
             more = f" and {len(broken) - 1} more" if len(broken) > 1 else ""
             return f"would turn {broken[0]}{more} red"
+        return None
+
+
+def _concerned(claim: Claim, read: Dependencies, moved: Changed[Path, Name]) -> bool:
+    return moved.concern(claim.file, goldens=read.goldens, any_golden=read.any_golden(claim), names=read.names)
+
+
+def _noted(suite: Suite) -> Noted | None:
+    """The suite with a note of what is read; None where a file name is not an id."""
+    try:
+        return noted(suite)
+    except InputError:
         return None
 
 

@@ -178,7 +178,7 @@ class Repairs:
         before = self.suite.text(file)
         after = strict_yaml.with_value(before, place_of(before, candidate.fact), candidate.new)
         suite = self.suite.with_text(file, after)
-        state = State.of(suite, excuses=self.excuses)
+        state = self.state.after(self.suite, suite, file, excuses=self.excuses)
         if objection := state.objection(self.state):
             raise Refusal(objection)
         fixed = [key for key in self.state.failures if key not in state.failures]

@@ -18,14 +18,13 @@ from pytest_rooflint.claims import audit
 from pytest_rooflint.golden import workloads
 from pytest_rooflint.golden.kinds import Claim
 from pytest_rooflint.suite import world
-from pytest_rooflint.suite.dependencies import Changed, Name, noted
+from pytest_rooflint.suite.dependencies import Changed, Name, changes, is_read_by_name, noted
 from pytest_rooflint.suite.judge import Trial, brief, caught, judge
 from pytest_rooflint.suite.store import READ
 from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Verdict, in_blocks, tally
 from rooflint.base.errors import InputError, Problem, RooflintError, extra, shown, shown_short
 from rooflint.base.text import counted, some
-from rooflint.hardware.registry import Registry
 
 MOST = 10
 """Causes that are printed in full after one change; further failing claims take one line each."""
@@ -127,7 +126,7 @@ def after(before: State, changed: Collection[Path]) -> tuple[State, list[str]]:
     except InputError:
         return replace(before, suite=suite, problems=(*problems, *world.problems(suite)), day=None), []
     known = {} if everything else before.judged
-    moved = _changed(before.suite, suite, changed)
+    moved = changes(before.suite, suite, changed)
     judged = {_id(claim): known.get(_id(claim)) for claim in claims}
     again = [claim for claim in claims if (one := judged[_id(claim)]) is None or one.rests_on(moved)]
     judged |= {_id(claim): _judged(claim, suite) for claim in again}
@@ -139,9 +138,7 @@ def after(before: State, changed: Collection[Path]) -> tuple[State, list[str]]:
 
 def _reread(suite: Suite, changed: Collection[Path]) -> Suite | None:
     """The suite with the changed files read again; None where a file changed that may concern any claim."""
-    registry = suite.registry
-    specs = {*registry.files.values(), *registry.architecture_files.values()}
-    ours = all(suite.owns(file) or (file in specs and file.is_file()) for file in changed)
+    ours = all(is_read_by_name(suite, file) and (suite.owns(file) or file.is_file()) for file in changed)
     return suite.reread(changed) if ours else None
 
 
@@ -154,28 +151,6 @@ def _read(suite: Suite) -> tuple[list[Claim], list[Problem]]:
         except InputError as error:
             problems += error.problems
     return claims, problems
-
-
-def _changed(before: Suite, now: Suite, changed: Collection[Path]) -> Changed[Path, Name]:
-    """Golden files among changed ones, and the devices and architectures that they concern."""
-    goldens = frozenset(file for file in changed if now.owns(file))
-    return Changed(goldens, frozenset(_names(before.registry, now.registry, frozenset(changed) - goldens)))
-
-
-def _names(before: Registry, now: Registry, changed: frozenset[Path]) -> Iterator[Name]:
-    """Architectures and devices of changed files, and the devices of such architectures, as they were or are."""
-    bases = {name for name, file in now.architecture_files.items() if file in changed}
-    yield from (("architecture", name) for name in bases)
-    for device, file in now.files.items():
-        if file in changed or (bases and any(_may_rest_on(registry, device, bases) for registry in (before, now))):
-            yield "device", device
-
-
-def _may_rest_on(registry: Registry, device: str, architectures: set[str]) -> bool:
-    try:
-        return registry.get(device).architecture in architectures
-    except RooflintError:  # it may rest on any
-        return True
 
 
 # ---- What is said

@@ -4,7 +4,7 @@ A claim reads hardware from the registry alone. A registry that hands out facts 
 knows what a verdict rests on: a fact that a claim never looked up cannot change its verdict.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Generic, Self, TypeVar
 from pytest_rooflint.golden import kinds
 from pytest_rooflint.golden.kinds import Claim, Golden
 from pytest_rooflint.suite.suite import Suite
+from rooflint.base.errors import RooflintError
 from rooflint.base.facts import Fact, Place
 from rooflint.base.memo import memoised
 from rooflint.coefficients.library import Coefficients, TrackedCoefficients
@@ -85,6 +86,34 @@ class Changed(Generic[F, N]):
         """Whether they may move a claim of this file that read these golden files, or any, and these names."""
         own = file in self.goldens or any(one in self.goldens for one in goldens)
         return own or (any_golden and bool(self.goldens)) or any(one in self.names for one in names)
+
+
+def is_read_by_name(suite: Suite, file: Path) -> bool:
+    """Whether claims note when they read a file: a golden file, or that of a device or an architecture."""
+    registry = suite.registry
+    return suite.owns(file) or file in {*registry.files.values(), *registry.architecture_files.values()}
+
+
+def changes(before: Suite, now: Suite, changed: Collection[Path]) -> Changed[Path, Name]:
+    """Golden files among changed ones, and the devices and architectures that they concern."""
+    goldens = frozenset(file for file in changed if now.owns(file))
+    return Changed(goldens, frozenset(_names(before.registry, now.registry, frozenset(changed) - goldens)))
+
+
+def _names(before: Registry, now: Registry, changed: frozenset[Path]) -> Iterator[Name]:
+    """Architectures and devices of changed files, and the devices of such architectures, as they were or are."""
+    bases = {name for name, file in now.architecture_files.items() if file in changed}
+    yield from (("architecture", name) for name in bases)
+    for device, file in now.files.items():
+        if file in changed or (bases and any(_may_rest_on(registry, device, bases) for registry in (before, now))):
+            yield "device", device
+
+
+def _may_rest_on(registry: Registry, device: str, architectures: set[str]) -> bool:
+    try:
+        return registry.get(device).architecture in architectures
+    except RooflintError:  # it may rest on any
+        return True
 
 
 def tracked_facts(facts: Facts, dependencies: Dependencies) -> Facts:
