@@ -2,6 +2,7 @@
 
 import json
 import math
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from rooflint_measure.compare.blocks import (
     FALSE_POSITIVES,
     QUORUM,
     Blocks,
+    Calibration,
     Outcome,
     agreeing,
     at_least,
@@ -158,7 +160,7 @@ def test_nothing_in_n_leaves_three_in_n_possible():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RECORDED)
 def test_on_recorded_blocks_equal_versions_are_rarely_called_different(name):
-    found = calibrate(recorded(name))
+    found = calibrated(name)
     assert found.false_positives.share <= FALSE_POSITIVES
     assert found.in_order.false_positives / found.in_order.comparisons <= FALSE_POSITIVES
 
@@ -166,7 +168,7 @@ def test_on_recorded_blocks_equal_versions_are_rarely_called_different(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", QUIET)
 def test_on_recorded_blocks_of_calls_that_leave_memory_alone_five_per_cent_is_found(name):
-    found = calibrate(recorded(name))
+    found = calibrated(name)
     assert found.detections.share >= DETECTION
     assert found.detections.bound >= DETECTION
     assert found.missed == 0
@@ -187,7 +189,12 @@ def test_on_recorded_blocks_of_shared_memory_five_of_six_alone_would_raise_alarm
     cast = votes(found[np.random.default_rng(0).integers(0, len(found), (20_000, BLOCKS))])
     agree = np.maximum((cast > 0).sum(axis=-1), (cast < 0).sum(axis=-1)) >= QUORUM
     assert agree.mean() > 0.02  # in one measurement
-    assert calibrate(found).undecided > 0.9
+    assert calibrated("scale of 32 MB").undecided > 0.9
+
+
+@cache
+def calibrated(name: str) -> Calibration:
+    return calibrate(recorded(name))
 
 
 def recorded(name: str) -> Blocks:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import reduce
+from functools import cache, reduce
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -289,13 +289,18 @@ def calibrate(
         raise ValueError(f"want at least {BLOCKS} blocks of one version, found {len(found)}")
     numbers = np.random.default_rng(seed).integers(0, len(found), (len(DIFFERING), draws, BLOCKS))
 
-    def share(slowdown: float, *wanted: Outcome, of: int = draws) -> float:
-        last = settled([found[drawn].slowed(1 + slowdown) for drawn in numbers[:, :of]], threshold)
+    @cache
+    def last(slowdown: float, of: int) -> Integers:
+        """How each comparison ends."""
+        ended = settled([found[drawn].slowed(1 + slowdown) for drawn in numbers[:, :of]], threshold)
         for one in beside:
             every = reduce(least, (one[drawn] for drawn in numbers[:, :of]))
             other = outcomes(every.slowed(1 + slowdown), threshold)
-            last = np.where((last >= Outcome.NOISY) & (other < Outcome.NOISY), other, last)
-        return float(np.isin(last, wanted).mean())
+            ended = np.where((ended >= Outcome.NOISY) & (other < Outcome.NOISY), other, ended)
+        return ended
+
+    def share(slowdown: float, *wanted: Outcome, of: int = draws) -> float:
+        return float(np.isin(last(slowdown, of), wanted).mean())
 
     return Calibration(
         blocks=len(found),
