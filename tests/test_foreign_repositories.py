@@ -7,6 +7,7 @@ import sysconfig
 from pathlib import Path
 
 import pytest
+from tests.validation.conftest import plain_environment, run_forked
 
 pytestmark = pytest.mark.slow
 
@@ -58,27 +59,32 @@ PASSED = {"goldens only": 3, "specs only": 2, "both": 4}
 """The test, the claims, and the closed world where there is a golden folder; else the specs."""
 
 PLUGINS = {
-    "pytest alone": (),
     "xdist": ("-n", "2"),
-    "cov": ("--cov=tests",),
+    "pytest_cov": ("--cov=tests",),
     "randomly": ("-p", "randomly"),
     "rerunfailures": ("--reruns", "1"),
+    "all installed": (),
     "no cacheprovider": ("-p", "no:cacheprovider"),
 }
+OTHERS = ("anyio", "hypothesispytest")
+"""Plugins that are installed with what tests need."""
+
+ENV = plain_environment("PYTEST", "COV_", "COVERAGE_")
 
 
 def run(python: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """A command as a user would start it: nothing of ours in the environment."""
-    foreign = ("PYTEST", "PYTHONPATH", "GITHUB_", "ROOFLINT", "COV_", "COVERAGE_")
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(foreign) and key != "CI"}
-    return subprocess.run(
-        [str(python), "-m", *arguments],
-        cwd=folder,
-        env={**kept, "COLUMNS": "200"},
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    )
+    command = [str(python), "-m", *arguments]
+    return subprocess.run(command, cwd=folder, env=ENV, capture_output=True, encoding="utf-8", check=False)
+
+
+def run_pytest(python: Path, folder: Path, plugin: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """pytest with one plugin in a process that forks off one of the environment; from nothing with all plugins."""
+    if plugin == "all installed":
+        return run(python, folder, "pytest", "-p", "no:randomly", *arguments)
+    blocked = sorted({*OTHERS, *(name for name in PLUGINS if " " not in name)} - {plugin})
+    words = [*(f"-pno:{name}" for name in blocked), *PLUGINS[plugin], *arguments]
+    return run_forked(["-m", "pytest", *words], folder, ENV, str(python))
 
 
 @pytest.fixture(scope="session")
@@ -115,11 +121,6 @@ def world(tmp_path):
     return written
 
 
-def options(plugin: str) -> tuple[str, ...]:
-    """Options that select one plugin; randomly is active wherever it is installed."""
-    return PLUGINS[plugin] if plugin == "randomly" else ("-p", "no:randomly", *PLUGINS[plugin])
-
-
 def edit(file: Path, old: str, new: str) -> None:
     text = file.read_text(encoding="utf-8")
     assert text.count(old) == 1
@@ -138,7 +139,7 @@ def test_the_environment_has_the_wheel_and_every_plugin(python, tmp_path):
 @pytest.mark.parametrize("name", WORLDS)
 def test_a_right_repository_is_green(python, world, name, below, plugin):
     root = world(name)
-    found = run(python, root / below, "pytest", str(root), *options(plugin))
+    found = run_pytest(python, root / below, plugin, str(root))
     assert found.returncode == 0, found.stdout + found.stderr
     assert f"{PASSED[name]} passed" in found.stdout
 
@@ -148,7 +149,7 @@ def test_a_right_repository_is_green(python, world, name, below, plugin):
 def test_a_wrong_claim_is_red_and_the_file_of_the_user_is_named_first(python, world, name, plugin):
     root = world(name)
     edit(root / "golden/h100.yaml", "bf16, expect: 989.4", "fp8, expect: 3958")
-    found = run(python, root, "pytest", *options(plugin))
+    found = run_pytest(python, root, plugin)
     assert found.returncode == 1, found.stdout + found.stderr
     assert f"1 failed, {PASSED[name] - 1} passed" in found.stdout
     cause = found.stdout.partition("  ratio ")[2].partition("  facts ")[0]
@@ -161,7 +162,7 @@ def test_no_document_is_claimed_to_print_a_sparse_figure_twice(python, world):
     root = world("goldens only")
     sparse = "sparse: true, expect: 3958 TFLOP/s}"
     edit(root / "golden/h100.yaml", "bf16, expect: 989.4", f"fp8, {sparse}\n  - {{peak: tensor_core fp8, expect: 3958")
-    found = run(python, root, "pytest")
+    found = run_pytest(python, root, "no cacheprovider")
     assert found.returncode == 1, found.stdout + found.stderr
     cause = " ".join(found.stdout.partition("  ratio ")[2].partition("  facts ")[0].split())
     assert "golden/h100.yaml:5 expect; line 4 quotes the sparse figure; quote the dense one here" in cause
@@ -170,7 +171,7 @@ def test_no_document_is_claimed_to_print_a_sparse_figure_twice(python, world):
 def test_a_device_of_the_user_without_a_claim_is_red(python, world):
     root = world("both")
     (root / "golden/npu-1.yaml").unlink()
-    found = run(python, root, "pytest")
+    found = run_pytest(python, root, "no cacheprovider")
     assert found.returncode == 1
     assert "specs/hardware/acme/npu-1.yaml:1  acme/npu-1 has no claim in any golden file" in found.stdout
     assert "nvidia/t4 has no claim" not in found.stdout

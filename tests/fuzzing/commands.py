@@ -4,7 +4,6 @@ import contextlib
 import io
 import random
 import shutil
-import subprocess
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.validation.conftest import run_script
 
 from rooflint.base.text import HIDDEN
 from rooflint.cli import main as program
@@ -115,9 +115,8 @@ READ_BY = {
 
 def fault_of_process(words: Sequence[str], must_fail: bool) -> str | None:
     """What a process did wrong with a command line; its time is that of a loaded machine and is not judged."""
-    command = [sys.executable, "-m", "rooflint", *words]
-    done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, timeout=300, check=False)
-    return fault(done.returncode, (done.stdout + done.stderr).decode("utf-8", "replace"), must_fail)
+    done = run_script(Path.cwd(), "rooflint", *words)
+    return fault(done.returncode, done.stdout + done.stderr, must_fail)
 
 
 def faults_of_broken_files(name: str, number: int, seed: int) -> list[tuple[str, bytes]]:

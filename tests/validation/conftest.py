@@ -1,5 +1,6 @@
 """Somebody's repository for every test: a copy of the tiny one, edited line by line, and pytest run in it."""
 
+import atexit
 import datetime
 import importlib.util
 import json
@@ -8,17 +9,19 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 
 from pytest_rooflint.evidence import build  # noqa: F401  # nested runs in this process find them loaded
-from pytest_rooflint.golden import kinds  # nested runs in this process find them loaded
+from pytest_rooflint.golden import kinds, read  # nested runs in this process find them loaded
 from pytest_rooflint.session import run  # noqa: F401  # nested runs in this process find them loaded
-from pytest_rooflint.suite import world
+from pytest_rooflint.suite import suite, world
 from pytest_rooflint.suite.judge import judge
 from pytest_rooflint.suite.suite import Suite
 from pytest_rooflint.suite.verdict import Verdict
@@ -43,18 +46,57 @@ for name in kinds.names():
     kinds.kind(name)
 
 
+OWN_ORDER = "-p no:randomly -p no:hypothesispytest -p no:anyio"
+"""Tests in their order, and no plugin that takes long to start."""
+
+
 def run_script(root: Path, *command: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """A console script in a process of its own, as a user starts it: no PYTHONPATH, nothing from GitHub."""
-    foreign = ("PYTEST", "PYTHONPATH", "GITHUB_", "ROOFLINT")
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(foreign) and key != "CI"}
-    return subprocess.run(
-        [str(SCRIPTS / command[0]), *command[1:]],
-        cwd=root,
-        env={**kept, "COLUMNS": "200", "PYTEST_ADDOPTS": "-p no:randomly", **environment},
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    )
+    words = [str(SCRIPTS / command[0]), *command[1:]]
+    return run_forked(words, root, plain_environment("PYTEST", PYTEST_ADDOPTS=OWN_ORDER, **environment))
+
+
+def run_cold(root: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    """The same in a process that starts from nothing."""
+    words, env = [str(SCRIPTS / command[0]), *command[1:]], plain_environment("PYTEST", PYTEST_ADDOPTS=OWN_ORDER)
+    return subprocess.run(words, cwd=root, env=env, capture_output=True, encoding="utf-8", check=False)
+
+
+def plain_environment(*foreign: str, **more: str) -> dict[str, str]:
+    """That of a user, and none of these variables."""
+    strange = ("PYTHONPATH", "GITHUB_", "ROOFLINT", *foreign)
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(strange) and key != "CI"}
+    return {**kept, "COLUMNS": "200", **more}
+
+
+def run_forked(
+    command: list[str], root: Path, env: dict[str, str], python: str = sys.executable
+) -> subprocess.CompletedProcess[str]:
+    """A script, or a module behind `-m`, in a process of its own, forked off one of that Python: see forked.py.
+
+    It saves a second of imports. tests/test_foreign_repositories.py also starts processes from nothing.
+    """
+    if sys.platform != "linux":
+        words = [python, *command] if command[0] == "-m" else command
+        return subprocess.run(words, cwd=root, env=env, capture_output=True, encoding="utf-8", check=False)
+    with TemporaryDirectory() as folder:
+        out, err = (Path(folder) / name for name in ("out", "err"))
+        asked = {"command": command, "cwd": str(root), "env": env, "out": str(out), "err": str(err)}
+        forking = _forking(python)
+        print(json.dumps(asked), file=forking.stdin, flush=True)
+        status = int(forking.stdout.readline())
+        printed = (file.read_text(encoding="utf-8", errors="replace") for file in (out, err))
+        return subprocess.CompletedProcess(command, status, *printed)
+
+
+@cache
+def _forking(python: str) -> subprocess.Popen[str]:
+    """The process that scripts fork off; it ends before this one."""
+    command = [python, "-P", str(Path(__file__).with_name("forked.py"))]
+    pipe = subprocess.PIPE
+    forking = subprocess.Popen(command, env=plain_environment("PYTEST"), stdin=pipe, stdout=pipe, encoding="utf-8")
+    atexit.register(forking.communicate)
+    return forking
 
 
 class Repository:
@@ -112,11 +154,30 @@ class Repository:
         return {claim.id: judge(claim, f"{name}::{claim.id}", suite) for claim in suite.read(self.root / name).claims}
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _shipped_golden_files_are_read_once() -> Iterator[None]:
+    """Suites share what one of them read of them."""
+    shared = cache(read.load)
+
+    def load(file: Path, text: str | None = None) -> kinds.Golden:
+        return shared(file) if text is None and file.is_relative_to(ROOT / "golden") else read.load(file, text)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(suite, "load", load)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _no_ci(monkeypatch: pytest.MonkeyPatch) -> None:
     """The tests mean the same on a laptop and on GitHub."""
     for key in [key for key in os.environ if key == "CI" or key.startswith("GITHUB_")]:
         monkeypatch.delenv(key)
+
+
+@pytest.fixture(scope="session")
+def cold_script() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """The same from nothing, where it matters what is imported."""
+    return run_cold
 
 
 @pytest.fixture(scope="session")

@@ -13,8 +13,6 @@ import pytest
 from pytest_rooflint.cli import check as module
 from rooflint.base.errors import RooflintError
 
-QUIET = ("--", "-p", "no:hypothesispytest")
-
 
 @pytest.fixture
 def pytest_calls(monkeypatch):
@@ -47,7 +45,7 @@ def check(pytest_calls):
 
 @pytest.mark.slow
 def test_a_green_suite_ends_with_zero_and_leaves_its_evidence(tiny):
-    result = tiny.script("rooflint", "check", *QUIET)
+    result = tiny.script("rooflint", "check")
     assert result.returncode == 0, result.stdout + result.stderr
     assert result.stdout.startswith("judging 8 claims, and the suite as a whole in 1 test\n")
     assert "%]" not in result.stdout
@@ -59,7 +57,7 @@ def test_a_green_suite_ends_with_zero_and_leaves_its_evidence(tiny):
 @pytest.mark.slow
 def test_a_red_suite_ends_with_one_and_is_rendered_too(tiny, red):
     tiny.edit("specs/hardware/acme/x1.yaml", "int8: [4096 MAC", "int8: [2048 MAC")
-    result = tiny.script("rooflint", "check", "--report", *QUIET)
+    result = tiny.script("rooflint", "check", "--report")
     assert result.returncode == 1
     assert len(red(result)) == 4
     assert "specs/hardware/acme/x1.yaml:14" in result.stdout
@@ -138,9 +136,9 @@ def test_claims_are_counted_against_a_revision_with_the_same_folders(tiny, check
 @pytest.mark.slow
 def test_against_a_base_failures_are_printed_once_below_the_changed_line(tiny):
     committed(tiny)
-    assert tiny.script("rooflint", "check", *QUIET).returncode == 0
+    assert tiny.script("rooflint", "check").returncode == 0
     tiny.edit("specs/hardware/acme/x1.yaml", "int8: [4096 MAC", "int8: [2048 MAC")
-    result = tiny.script("rooflint", "check", "--against=HEAD", *QUIET)
+    result = tiny.script("rooflint", "check", "--against=HEAD")
     assert result.returncode == 1
     at = result.stdout.index("specs/hardware/acme/x1.yaml:14  units.mac_array.macs_per_clock.int8 4096 MAC → 2048 MAC")
     before, after = result.stdout[:at], result.stdout[at:]
@@ -150,7 +148,7 @@ def test_against_a_base_failures_are_printed_once_below_the_changed_line(tiny):
     last = after.splitlines()[-1]
     assert last.startswith("failed: 4 claims fail that did not before; 8 claims in revision HEAD (")
     assert after.index("4 claims fail because of it") < after.index(" predictions moved between ") < after.index(last)
-    every = tiny.script("rooflint", "check", "--against=HEAD", "-v", *QUIET).stdout
+    every = tiny.script("rooflint", "check", "--against=HEAD", "-v").stdout
     assert every.count("\n  rerun ") == 5
 
 
@@ -158,7 +156,7 @@ def test_against_a_base_failures_are_printed_once_below_the_changed_line(tiny):
 def test_what_no_changed_line_explains_is_printed_with_its_likely_cause(tiny):
     tiny.edit("golden/x1.yaml", "count: core, expect: 4", "count: core, expect: 5")
     committed(tiny)
-    result = tiny.script("rooflint", "check", "--against=HEAD", *QUIET)
+    result = tiny.script("rooflint", "check", "--against=HEAD")
     assert result.returncode == 1
     assert "count core of acme/x1\n  expected 5, obtained 4, ratio 4/5" in result.stdout
     assert "  rerun     pytest golden/x1.yaml::count-core\n" in result.stdout
@@ -169,7 +167,7 @@ def test_a_new_device_without_claims_is_named_against_a_base_too(tiny):
     committed(tiny)
     spec = tiny.read("specs/hardware/acme/x1.yaml")
     tiny.write("specs/hardware/acme/x9.yaml", spec.replace("Acme X1", "Acme X9"))
-    result = tiny.script("rooflint", "check", "--against=HEAD", *QUIET)
+    result = tiny.script("rooflint", "check", "--against=HEAD")
     assert result.returncode == 1
     (problem,) = [line for line in result.stdout.splitlines() if line.startswith("specs/hardware/acme/x9.yaml")]
     assert "acme/x9 has no claim" in problem
@@ -197,7 +195,7 @@ def test_a_claim_that_was_deleted_since_the_revision_ends_with_one(tiny):
     committed(tiny)
     lines = tiny.read("golden/x1.yaml").splitlines(keepends=True)
     tiny.write("golden/x1.yaml", "".join(lines[:5]))  # one claim of eight is left, and passes
-    result = tiny.script("rooflint", "check", "--against=HEAD", *QUIET)
+    result = tiny.script("rooflint", "check", "--against=HEAD")
     assert result.returncode == 1, result.stdout + result.stderr
     assert result.stdout.splitlines()[-1].endswith("), 1 now")
     document = json.loads(tiny.read("reports/out/evidence.json"))
@@ -291,7 +289,7 @@ def test_a_project_without_golden_folders_is_told_so_and_nothing_is_run(tiny, pr
 def test_folders_may_be_written_as_one_text_as_pytest_allows(tiny):
     tiny.write("pyproject.toml", "[tool.pytest.ini_options]\nrooflint_golden = 'golden'\nrooflint_specs = 'specs'\n")
     tiny.run().assert_outcomes(passed=9)
-    result = tiny.script("rooflint", "check", *QUIET)
+    result = tiny.script("rooflint", "check")
     assert result.returncode == 0, result.stdout + result.stderr
     assert "9 passed" in result.stdout
 
@@ -311,7 +309,7 @@ def test_options_are_found_wherever_pytest_finds_them(tiny, script, name, text):
     tiny.write(name, text)
     (tiny.root / "golden/deeper").mkdir()
     for below in (".", "golden/deeper"):
-        result = script(tiny.root / below, "rooflint", "check", *QUIET)
+        result = script(tiny.root / below, "rooflint", "check")
         assert result.returncode == 0, result.stdout + result.stderr
         assert "9 passed" in result.stdout
 

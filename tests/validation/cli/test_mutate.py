@@ -377,7 +377,7 @@ def test_a_red_suite_ends_with_two_and_one_sentence(small):
 
 @pytest.mark.slow
 def test_check_puts_the_score_into_its_evidence_and_its_report(tiny):
-    result = tiny.script("rooflint", "check", "--mutate", "--report", "--", "-p", "no:hypothesispytest")
+    result = tiny.script("rooflint", "check", "--mutate", "--report")
     assert result.returncode == 0, result.stdout + result.stderr
     shown = re.search(r"mutation score (\S+ %)", result.stdout)[1]
     score = json.loads(tiny.read("reports/out/evidence.json"))["mutation"]["score"]
@@ -393,6 +393,6 @@ def test_check_is_red_below_the_floor_and_reports_all_the_same(tiny):
     tiny.edit(
         "pyproject.toml", 'rooflint_specs = ["specs"]', 'rooflint_specs = ["specs"]\nrooflint_mutation_floor = 100'
     )
-    result = tiny.script("rooflint", "check", "--mutate", "--report", "--", "-p", "no:hypothesispytest")
+    result = tiny.script("rooflint", "check", "--mutate", "--report")
     assert result.returncode == 1
     assert "✗ below the floor" in tiny.read("reports/out/report.html")

@@ -42,7 +42,7 @@ def red_run(tmp_path_factory, script):
     spec.write_text(text, encoding="utf-8")
     (root / "golden/old.yaml").write_text(REPLAY.replace("16.4", "8.19"), encoding="utf-8")
     (root / "golden/broken.yaml").write_text("claims: [\n", encoding="utf-8")
-    script(root, "pytest", "-q", "-p", "no:hypothesispytest", "--rooflint-evidence=evidence.json")
+    script(root, "pytest", "-q", "--rooflint-evidence=evidence.json")
     return root
 
 
@@ -249,8 +249,8 @@ def test_two_workers_leave_the_evidence_of_one_process_but_for_times(tiny):
     tiny.write("specs/hardware/acme/x2.yaml", tiny.read("specs/hardware/acme/x1.yaml"))
     tiny.write("golden/broken.yaml", "claims: [\n")
     tiny.write("golden/old.yaml", REPLAY)
-    alone = tiny.script("pytest", "-q", "-p", "no:hypothesispytest", "--rooflint-evidence=alone.json")
-    both = tiny.script("pytest", "-q", "-p", "no:hypothesispytest", "-n", "2", "--rooflint-evidence=both.json")
+    alone = tiny.script("pytest", "-q", "--rooflint-evidence=alone.json")
+    both = tiny.script("pytest", "-q", "-n", "2", "--rooflint-evidence=both.json")
     assert alone.returncode == both.returncode == 1
     assert "2 workers" in both.stdout or "[gw" in both.stdout or "bringing up nodes" in both.stdout
     one, two = (json.loads(tiny.read(name)) for name in ("alone.json", "both.json"))
@@ -272,7 +272,7 @@ def test_a_run_with_a_worker_in_which_everything_was_skipped_is_red(tiny):
     tiny.write("specs/hardware/acme/x1.yaml", text.replace(rates, "") + "undisclosed: {units.mac_array: secret}\n")
     tiny.write("golden/x1.yaml", tiny.read("golden/x1.yaml").split("  - {peak: mac_array int8, at")[0])
     tiny.edit("golden/x1.yaml", "expect: 32.8 TOP/s", "expect: 32.8 TOP/s, undisclosed: true")
-    result = tiny.script("pytest", "-q", "-p", "no:hypothesispytest", "-n", "1", "golden/x1.yaml")
+    result = tiny.script("pytest", "-q", "-n", "1", "golden/x1.yaml")
     assert result.returncode == 1
     assert "every claim was skipped" in result.stdout
 

@@ -139,7 +139,7 @@ def test_workers_propose_what_one_process_proposes(tiny):
 @pytest.mark.slow
 def test_check_writes_it_beside_the_evidence(tiny, git):
     tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
-    result = tiny.script("rooflint", "check", "--propose", "--", "-p", "no:hypothesispytest")
+    result = tiny.script("rooflint", "check", "--propose")
     assert result.returncode == 1
     assert "git apply reports/out/proposal.patch" in result.stdout
     assert git(tiny.root, "apply", "--check", "reports/out/proposal.patch").stderr == ""

@@ -302,7 +302,7 @@ def test_a_selection_that_leaves_nothing(tiny, argument):
 @pytest.mark.parametrize("workers", [[], ["-n", "2"]])
 def test_a_golden_folder_that_is_passed_by_while_other_tests_pass(tiny, workers):
     tiny.write("test_own.py", "def test_own():\n    pass\n")
-    result = tiny.script("pytest", "-q", "--ignore=golden", "-p", "no:hypothesispytest", *workers)
+    result = tiny.script("pytest", "-q", "--ignore=golden", *workers)
     assert result.returncode == pytest.ExitCode.TESTS_FAILED
     assert "golden was ignored (by --ignore, norecursedirs or a conftest?); its claims were not judged" in result.stdout
 
@@ -346,7 +346,7 @@ def test_a_claim_that_a_conftest_skips_which_pytest_counts_as_green(tiny, part):
 def test_a_red_claim_that_a_conftest_expects_to_fail(tiny, workers):
     tiny.edit(SPEC, "int8: [4096 MAC", "int8: [2048 MAC")
     tiny.write("conftest.py", MARKS.format(part="", mark="xfail"))
-    result = tiny.script("pytest", "-q", "-p", "no:hypothesispytest", *workers)
+    result = tiny.script("pytest", "-q", *workers)
     assert result.returncode == pytest.ExitCode.TESTS_FAILED
     assert "4 failures were hidden by a mark or a hook" in result.stdout
 

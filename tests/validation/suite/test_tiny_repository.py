@@ -25,10 +25,10 @@ def pytest_unconfigure(config):
 
 
 @pytest.fixture
-def theirs(tmp_path, script):
+def theirs(tmp_path, cold_script):
     """A copy of their repository, and a way to run a command in it."""
     shutil.copytree(TINY, tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".pytest_cache", "reports"))
-    return tmp_path, lambda *command: script(tmp_path, *command)
+    return tmp_path, lambda *command: cold_script(tmp_path, *command)
 
 
 def claims():
