@@ -5,6 +5,7 @@ import json
 import pytest
 
 from pytest_rooflint.audit import account
+from pytest_rooflint.audit.sparse import fields_with_sparsity
 
 SPARSE = "device,fp16_tflops\nH100 SXM5,1979\nA100 SXM4 80GB,624\nA30,330\n"
 
@@ -314,3 +315,60 @@ def test_a_column_with_several_peaks_at_base_clocks_is_ambiguous_and_one_is_wron
     assert [finding.status for finding in several] == ["ambiguous"] * 3
     assert several[0].note.endswith("name the clock")
     assert (one[0].status, one[0].explanations[0].error) == ("wrong", "another clock")
+
+
+# ---- fields that are declared with sparsity
+
+DECLARED = """\
+struct Gpu {{
+    pub name: String,
+    // Peaks (TFLOPS, {said})
+    pub fp32_tflops: Option<f64>,
+    pub fp16_tflops: Option<f64>,
+    pub int8_tops: Option<f64>, // DP4A before Turing
+}}
+fn h100() -> Gpu {{ Gpu {{ name: "H100 SXM5", fp32_tflops: Some(66.9), fp16_tflops: Some({h100}), int8_tops: None }} }}
+fn a100() -> Gpu {{ Gpu {{ name: "A100 SXM4 80GB", fp32_tflops: None, fp16_tflops: Some(312.0), int8_tops: Some(1248.0),
+}} }}
+fn v100() -> Gpu {{ Gpu {{ name: "V100 SXM2 16GB", fp32_tflops: None, fp16_tflops: Some(125.0), int8_tops: None }} }}
+"""
+
+
+def test_fields_that_a_comment_declares_with_sparsity_hold_sparse_peaks_where_a_device_has_them(audited):
+    findings = audited(DECLARED.format(said="with sparsity where applicable", h100=1979.0), name="gpus.rs")
+    assert {(one.device, one.quantity): one.status for one in findings} == {
+        ("H100 SXM5", "fp32 peak"): "right",
+        ("H100 SXM5", "sparse fp16 peak"): "right",
+        ("A100 SXM4 80GB", "sparse fp16 peak"): "wrong",
+        ("A100 SXM4 80GB", "sparse int8 peak"): "right",
+        ("V100 SXM2 16GB", "fp16 peak"): "right",
+    }
+    (wrong,) = [one for one in findings if one.is_wrong]
+    assert (wrong.cause, wrong.note) == (
+        "is the dense FP16 peak (tensor_core), 311.9 TFLOP/s",
+        "declared with sparsity in line 3",
+    )
+
+
+@pytest.mark.parametrize(("said", "h100"), [("without sparsity", 1979.0), ("with sparsity", 989.0)])
+def test_a_comment_on_sparsity_counts_only_where_most_figures_agree_with_it(audited, said, h100):
+    # in the second case two figures are dense and one is sparse
+    findings = audited(DECLARED.format(said=said, h100=h100), name="gpus.rs")
+    assert "sparse" not in "".join(one.quantity for one in findings)
+
+
+@pytest.mark.parametrize(
+    ("text", "fields"),
+    [
+        (
+            "interface G {\n  /* w/ sparsity */\n  fp16Tflops?: number;\n  readonly tf32: number;\n}",
+            ["fp16Tflops", "tf32"],
+        ),
+        ("@dataclass\nclass G:\n    # TFLOPS with 2:4 sparsity\n    fp16: float = 0.0\n\n    tdp: float", ["fp16"]),
+        ("struct G {\n  // with sparsity\n  double fp16;\n  // dense\n  double fp32;\n};", ["fp16"]),
+        ("x = {\n  # with sparsity\n  fp16: Some(1979.0),\n}", []),
+        ("# w/o sparsity\nfp16: float", []),
+    ],
+)
+def test_a_comment_declares_the_fields_up_to_the_next_comment_or_gap(text, fields):
+    assert [*fields_with_sparsity(text)] == fields

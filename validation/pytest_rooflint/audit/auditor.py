@@ -73,7 +73,8 @@ from pytest_rooflint.audit.shared import (
     table_wide,
     with_digits_of_columns,
 )
-from pytest_rooflint.audit.tables import is_source, read
+from pytest_rooflint.audit.sparse import as_declared, fields_with_sparsity
+from pytest_rooflint.audit.tables import decoded, is_source, read
 from pytest_rooflint.audit.training_columns import guessed
 from pytest_rooflint.audit.unlabelled import cores, of_ai, of_two, says_ai, with_precision, with_unit
 from rooflint.base.errors import refuse
@@ -163,6 +164,7 @@ class Auditor:
         ]
         figures = with_digits_of_columns(one for one in read_off if isinstance(one, FigureOfTable))
         by_line = is_source(file)  # where each place of a wrong figure is to be mended
+        figures = as_declared(figures, fields_with_sparsity(decoded(file)), self.identifier) if by_line else figures
         once = {(one.key, one.cell.line if by_line else 0): one for one in reversed(figures)}
         others = [one for one in read_off if isinstance(one, Finding)]
         left = [

@@ -1,11 +1,12 @@
 """Peaks with structured sparsity for dense ones: what a column or a name has in common tells them from other errors."""
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from pytest_rooflint.audit.account import Finding
-from pytest_rooflint.audit.findings import SETTLED, SPARSE, errors_of, ranked
+from pytest_rooflint.audit.findings import SETTLED, SPARSE, FigureOfTable, errors_of, ranked
 from rooflint.diagnosis.explanations import Explanation
 from rooflint.diagnosis.figures import COARSE
 from rooflint.diagnosis.identify import Identifier
@@ -14,6 +15,55 @@ FEWEST = 3
 """Number of sparse figures that tell of the others beside them."""
 _LIKE_SPARSE = frozenset({SPARSE, "another precision", "op counted twice", "another rate"})
 """Causes that a doubled peak may have, too."""
+_COMMENT = re.compile(r"\s*(?://+|#|/?\*+)(.*)")
+_WITH_SPARSITY = re.compile(r"(?<!without )(?<!w/o )(?:\bwith |w/ ?)(?:structured |2:4 )?sparsity\b", re.IGNORECASE)
+_FIELD = re.compile(  # `pub fp16_tflops: Option<f64>,`, `fp16Tflops?: number;`, `fp16: float = 0.0`, `double fp16;`
+    r"\s*(?:pub |public |readonly |final |double |float )*(\w+)\??\s*(?::\s*[A-Za-z][^={}()]*|;\s*)(?:=.*)?"
+)
+
+_DECLARED = "declared with sparsity in line {}"
+
+
+def fields_with_sparsity(text: str) -> dict[str, int]:
+    """Fields that code declares below a comment such as `TFLOPS, with sparsity`, each with the line of the comment.
+
+    The next comment, or a line that declares nothing, ends them.
+    """
+    found: dict[str, int] = {}
+    said = 0
+    for number, line in enumerate(text.splitlines(), 1):
+        if comment := _COMMENT.fullmatch(line):
+            said = number if _WITH_SPARSITY.search(comment[1]) else 0
+        elif said and (declared := _FIELD.fullmatch(line.partition("//")[0].partition(" #")[0])):
+            found[declared[1]] = said
+        else:
+            said = 0
+    return found
+
+
+def as_declared(
+    figures: Sequence[FigureOfTable], fields: Mapping[str, int], identifier: Identifier
+) -> list[FigureOfTable]:
+    """The figures; peaks of fields that are declared with sparsity are sparse where the device has that.
+
+    So they are only where more of them are the sparse peak than the dense one, as a comment may mean something else.
+    """
+    meant = {
+        place: replace(one, asked=replace(one.asked, sparse=True), note=_DECLARED.format(fields[one.column]))
+        for place, one in enumerate(figures)
+        if one.column in fields and one.asked.quantity == "peak" and one.asked.sparse is None
+    }
+    agreeing = Counter[bool]()
+    for place, one in [*meant.items()]:
+        peaks = [peak for device in one.meaning.devices for peak in identifier.of(device)]
+        same = [peak for peak in peaks if peak.quantity == "peak" and peak.precision == one.asked.precision]
+        if any(peak.sparse for peak in same):
+            agreeing.update({bool(peak.sparse) for peak in same if one.number.is_near(peak.value, COARSE)})
+        else:
+            del meant[place]
+    if agreeing[True] <= agreeing[False]:
+        return list(figures)
+    return [meant.get(place, one) for place, one in enumerate(figures)]
 
 
 def sparse_first(findings: Sequence[Finding], identifier: Identifier) -> list[Finding]:

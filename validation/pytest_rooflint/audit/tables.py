@@ -53,7 +53,7 @@ def read(file: Path, is_device: IsDevice) -> list[Row]:
         raise refuse(file, 1, f"want a table as {known}, found '{file.suffix or file.name}'")
     if suffix == EXCEL:
         return _filled([row for grid in _workbook(file) for row in rows_of(grid, file, is_device)], file)
-    text = _decoded(file)
+    text = decoded(file)
     if suffix in trees:
         return _filled(list(trees[suffix](text, file, is_device)), file)
     about = owners(text, is_device) if suffix == ".md" else []
@@ -102,7 +102,7 @@ def _is_python(text: str) -> bool:
     return True
 
 
-def _decoded(file: Path) -> str:
+def decoded(file: Path) -> str:
     """The text of a file in UTF-8, in UTF-16 with its mark, or else in the code page of Western spreadsheets."""
     raw = read_bytes(file, MAX_BYTES)
     if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
