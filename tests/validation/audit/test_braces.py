@@ -50,6 +50,12 @@ def figures(source, tmp_path, name="specs.ts"):
             [(1, "h100", "tflops", "362"), (1, "L40S", "tflops", "362")],
         ),
         ("setup(() => { const H100_TFLOPS = 989; })", [(1, "H100", "TFLOPS", "989")]),
+        ("(function () {\n  const G = [{ id: 'h100', tdp: 700 }];\n})();", [(2, "h100", "tdp", "700")]),
+        ("(async function load(x) { const H100_TFLOPS = 989; }());", [(1, "H100", "TFLOPS", "989")]),
+        (
+            "(() => { const H100_TFLOPS = 989; })();\nconst H100_TDP = 700",
+            [(1, "H100", "TFLOPS", "989"), (2, "H100", "TDP", "700")],
+        ),
         # Rust
         ("pub const H100_PEAK_FLOPS: f64 = 989e12_f64;", [(1, "H100", "PEAK FLOPS", "989e12")]),
         (

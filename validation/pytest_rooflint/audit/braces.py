@@ -88,6 +88,9 @@ class _Parser(Values):
         if word == "return":
             first, self.place = self.place, self.place + 1
             return [self.put(ast.Return(value=self.value()), first)]
+        if self.at("(") and self.word(1) in ("function", "async"):  # called where it stands, as scripts of a page are
+            self.place += 1
+            return self.block(self.closing(self.place - 1))
         if word in _BLOCKS or self.at("{", "#", "@"):
             return self.block(end)
         if word in _CLASSES and not self.word(1):
