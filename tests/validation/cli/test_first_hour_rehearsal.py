@@ -36,12 +36,12 @@ def recorded(tmp_path):
 
 def test_kill_9_in_the_middle_loses_the_figure_of_that_moment_and_the_same_command_goes_on(rehearse, tmp_path):
     assert rehearse("kill", "resnet18 b1 graph").returncode == -9
-    assert len(Journal.read(tmp_path / "hour.jsonl").measurements) == 14
+    assert len(Journal.read(tmp_path / "hour.jsonl").measurements) == 16
     assert recorded(tmp_path) == []
     again = rehearse()
     assert again.returncode == 0, again.stderr
-    # 12 figures of the steps before and two networks were there, and the total is that of the first run
-    assert f"[15/{ALL}] network resnet18 fp16 b1 graph: 1 ms" in again.stderr
+    # 12 figures of the steps before and two networks at both batches were there; the total is that of the first run
+    assert f"[17/{ALL}] network resnet18 fp16 b1 graph: 1 ms" in again.stderr
     (found,) = recorded(tmp_path)
     assert (len(found.measurements), found.left_out) == (ALL, {})
     assert not (tmp_path / "hour.jsonl").exists()
