@@ -186,7 +186,7 @@ def merged_with(column: Column, row: Column) -> Column:
 
 
 def one_way(said: str, column: Column) -> str:
-    """Why a bandwidth of links need not be that of both directions: its cell or a comment says so; else empty."""
+    """Why a bandwidth of links may be that of one direction, where its cell or a comment says it; else empty."""
     is_said = column.role == "link" and bool(ONE_WAY & set(words_of(said)))
     return "of one direction, as its cell or a comment says" if is_said else ""
 

@@ -257,12 +257,13 @@ def _run(found: Plan, request: Request, sweep: Sweep, results: Results, costs: C
             run(case)
     if lacks_stream:
         _stream_once(timed, results)
+    unfit = dict(found.dropped)
     for case in found.dropped:
         needs_s = costs.of(case, found.seconds) * pace.factor + peaks.missing_s(case.precision)
         if not results.stopped and 0 < needs_s < PLANNED * (results.budget_s - results.spent_s):
-            del results.left_out[case.label]
+            del unfit[case], results.left_out[case.label]
             run(case)
-    _tell_dropped(found, results)
+    _tell_unfit(unfit, results)
 
 
 def _lacks_stream(results: Results) -> bool:
@@ -285,12 +286,11 @@ def _no_room(needs_s: float) -> str:
     return f"does not fit the budget; want --budget {budget_text(needs_s)}"
 
 
-def _tell_dropped(found: Plan, results: Results) -> None:
-    """What a plan had no room for, nor the time that was left in the end, by the budget that would have."""
+def _tell_unfit(unfit: Mapping[Case, float], results: Results) -> None:
+    """What neither the plan nor the time that was left in the end had room for, by the budget that would have."""
     budgets: dict[str, list[str]] = {}
-    for case, needs_s in found.dropped.items():
-        if results.left_out.get(case.label) == _no_room(needs_s):
-            budgets.setdefault(_no_room(needs_s), []).append(case.label)
+    for case, needs_s in unfit.items():
+        budgets.setdefault(_no_room(needs_s), []).append(case.label)
     for why, labels in budgets.items():
         results.leave_out(labels, why)
 
