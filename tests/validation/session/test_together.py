@@ -6,39 +6,93 @@ from types import SimpleNamespace
 
 import pytest
 
-from pytest_rooflint.session.together import PACKED, Apart, Packed, Together
+from pytest_rooflint.session.together import LONGEST_S, MOST, PACKED, Apart, Packed, Together
 
 NODE = {"nodeid": "golden/x1.yaml::a", "location": ("golden/x1.yaml", 3, "a")}
+PHASES = ("setup", "call", "teardown")
 EVENTS = ("pytest_runtest_logstart", "pytest_runtest_logreport", "pytest_runtest_logfinish")
 
 
-def report(when, outcome="passed", **noted):
+def report(when, outcome="passed", node=NODE, **noted):
     """A report as pytest makes it, with whatever was noted on it."""
     start = {"setup": 1.0, "call": 2.0, "teardown": 3.0}[when]
-    return pytest.TestReport(*NODE.values(), {"a": 1}, outcome, None, when, start=start, stop=start + 0.5, **noted)
+    return pytest.TestReport(*node.values(), {"a": 1}, outcome, None, when, start=start, stop=start + 0.5, **noted)
 
 
 def heard():
     """A list, and hooks that add what they are told to it."""
     told = []
     hooks = {name: lambda name=name, **said: told.append((name, said)) for name in EVENTS}
-    return told, SimpleNamespace(**hooks)
+    return told, SimpleNamespace(**hooks, pytest_report_to_serializable=lambda config, report: report)
+
+
+def worker():
+    """The hooks of claims in a worker, and what they send."""
+    told, relay = heard()
+    return Together(None).over(relay), told
 
 
 def sent(*reports):
     """What a worker sends of a claim with these reports."""
-    told, relay = heard()
-    together = Together().over(relay)
-    together.pytest_runtest_logstart(**NODE)
+    together, told = worker()
+    run(together, NODE, *reports)
+    return [said.get("report", name) for name, said in told]
+
+
+def run(together, node, *reports):
+    """Tell the hooks of a claim with these reports."""
+    together.positions[node["nodeid"]] = int(node["nodeid"][-1], 16)
+    together.pytest_runtest_logstart(**node)
     for one in reports:
         together.pytest_runtest_logreport(report=one)
-    together.pytest_runtest_logfinish(**NODE)
-    return [said.get("report", name) for name, said in told]
+    together.pytest_runtest_logfinish(**node)
+
+
+def claims(together, outcomes):
+    """Run a claim with each outcome; another one follows."""
+    for position, outcome in enumerate(outcomes):
+        node = {"nodeid": f"golden/x1.yaml::{position}", "location": NODE["location"]}
+        together.is_last = False
+        run(together, node, *(report(when, outcome if when == "call" else "passed", node) for when in PHASES))
 
 
 def test_a_usual_claim_is_one_message():
     (message,) = sent(report("setup"), report("call", rooflint_brief={}), report("teardown"))
     assert (message.when, message.rooflint_beside) == ("call", [[0.0, 1.0, 1.5], [0.0, 3.0, 3.5]])
+
+
+def test_a_claim_brings_those_before_it():
+    together, told = worker()
+    claims(together, ["passed"] * 3)
+    assert not told
+    together.is_last = True
+    run(together, NODE, *map(report, PHASES))
+    ((_, said),) = told
+    assert [one.item_index for one in said["report"].rooflint_earlier] == [0, 1, 2]
+
+
+def test_no_claim_waits_behind_a_failure_or_many_others_or_at_the_end():
+    together, told = worker()
+    claims(together, ["passed", "failed"])
+    assert [name for name, _ in told] == [EVENTS[0], *[EVENTS[1]] * 3, EVENTS[2]]
+    assert [one.nodeid for one in told[1][1]["report"].rooflint_earlier] == ["golden/x1.yaml::0"]
+    told.clear()
+    together.is_last = False
+    for _ in range(MOST + 1):
+        run(together, NODE, *map(report, PHASES))
+    ((_, said),) = told
+    assert len(said["report"].rooflint_earlier) == MOST - 1
+    Packed(together).pytest_sessionfinish()
+    assert len(told) == 2
+    assert not hasattr(told[1][1]["report"], "rooflint_earlier")
+
+
+def test_a_claim_that_waited_long_is_sent(monkeypatch):
+    together, told = worker()
+    times = iter((0.0, LONGEST_S))
+    monkeypatch.setattr("time.monotonic", lambda: next(times))
+    claims(together, ["passed"] * 2)
+    assert len(told) == 1
 
 
 @pytest.mark.parametrize(
@@ -82,7 +136,7 @@ def test_a_message_is_packed_and_is_the_same_report_when_unpacked():
         report("teardown", user_properties=noted["user_properties"]),
     )
     plain = message._to_json() | {"$report_type": "TestReport"}
-    packing = Packed().pytest_report_to_serializable(message)
+    packing = Packed(None).pytest_report_to_serializable(message)
     next(packing)
     with pytest.raises(StopIteration) as packed:
         packing.send(plain)
@@ -96,7 +150,7 @@ def test_a_message_is_packed_and_is_the_same_report_when_unpacked():
 @pytest.mark.parametrize("report", [report("setup"), report("call", rooflint_beside=[], it=object())])
 def test_what_is_sent_alone_or_cannot_be_packed_goes_as_pytest_has_it(report):
     plain = vars(report)
-    packing = Packed().pytest_report_to_serializable(report)
+    packing = Packed(None).pytest_report_to_serializable(report)
     next(packing)
     with pytest.raises(StopIteration) as packed:
         packing.send(plain)
@@ -139,6 +193,23 @@ def pytest_report_to_serializable(report):
         with open("sent.txt", "a") as file:
             print(report.when, file=file)
 """
+
+
+CRASH = """
+import os
+
+def pytest_runtest_call():
+    if os.environ.get("PYTEST_XDIST_WORKER") == "gw0":
+        os._exit(1)
+"""
+
+
+@pytest.mark.slow
+def test_a_worker_that_crashes_is_named_with_what_it_may_have_lost(tiny):
+    tiny.write("conftest.py", CRASH)
+    result = tiny.run("-n", "2")
+    assert result.ret == 1
+    assert "crashed; up to 31 claims that passed in it are not counted" in result.stdout.str()
 
 
 @pytest.mark.slow

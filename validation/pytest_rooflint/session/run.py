@@ -91,8 +91,8 @@ class Run:
         self.fold = Fold(self._alike, self._last, is_quiet)
         config.pluginmanager.register(self.fold, "rooflint-fold")
         if hasattr(config, "workerinput"):
-            config.stash[TOGETHER] = Together()
-            config.pluginmanager.register(Packed(), "rooflint-packed")
+            config.stash[TOGETHER] = together = Together(config)
+            config.pluginmanager.register(Packed(together), "rooflint-packed")
         elif config.getoption("dist", "no") != "no":
             config.pluginmanager.register(Apart(config), "rooflint-apart")
         self.told = set[Repair]()
