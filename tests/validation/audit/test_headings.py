@@ -69,3 +69,34 @@ def test_one_figure_below_a_heading_says_too_little(page, entry):
 def test_a_list_about_a_run_is_left_alone(page):
     run = "\n## RTX 4090\n\n- Memory: 18 GB\n- Power: 300 W\n- Latency: 12 ms\n"
     assert {one.device for one in page(LIST + run) if one.device} == {"NVIDIA GeForce RTX 3090"}
+
+
+def test_an_entry_of_a_list_names_its_device_and_its_figures(page):
+    text = "- **H100 SXM**: 989 TFLOPS (BF16, dense), 80 GB HBM3, 3.35 TB/s memory bandwidth, 700 W.\n"
+    text += "* A100 80GB SXM - 624 TFLOPS BF16 / 80 GB / 2.0 TB/s\n1. MI300X (192 GB; 5.3 TB/s)\n"
+    assert [(one.line, one.quantity, one.status) for one in page(text)] == [
+        (1, "bf16 peak", "right"),
+        (1, "capacity", "right"),
+        (1, "bandwidth", "right"),
+        (1, "tdp", "right"),
+        (2, "bf16 peak", "wrong"),
+        (2, "capacity", "right"),
+        (2, "bandwidth", "right"),
+        (3, "capacity", "right"),
+        (3, "bandwidth", "right"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "- H100 SXM: needs 140 GB for weights, 3 TB/s",
+        "- H100 SXM: 80 GB",
+        "- H100 SXM: 140 GB of the model, 12 GB of the cache",
+        "- H100 SXM: fast, with 80 to 94 GB, 16/32 GB",
+        "- 70B models: 140 GB, 3 TB/s",
+        "- H100 SXM against A100: 2 TB/s, 3 TB/s",
+    ],
+)
+def test_an_entry_that_may_be_about_something_else_is_left_alone(page, entry):
+    assert not [one for one in page(f"{LIST}\n# Sizes\n\n{entry}\n") if one.line > len(LIST.splitlines())]

@@ -1,15 +1,16 @@
-"""Figures below the heading that names their device: lists of `- Memory: 24 GB`, and tables of properties."""
+"""Figures outside tables of devices: properties below a heading, and entries of lists such as `- H100: 80 GB`."""
 
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from pytest_rooflint.audit.cells import quantity_of
 from pytest_rooflint.audit.columns import guessed
 from pytest_rooflint.audit.grids import VALUES, Grid, with_unit
 from pytest_rooflint.audit.mentions import mentioned
 from pytest_rooflint.audit.rows import NAME, RUN, Cell, IsDevice, Row
-from pytest_rooflint.audit.spelling import words_of
+from pytest_rooflint.audit.spelling import PRECISION_WORDS, words_of
 from rooflint.diagnosis.figures import QUANTITIES
 
 LONGEST_VALUE = 60
@@ -22,6 +23,19 @@ _TITLE = re.compile(r"\s*(?:\*\*(?P<bold>[^*:|]{2,40}?):?\*\*:?|(?P<plain>[^*:|]
 _FENCE = re.compile(r"\s*(```|~~~)")
 _ENTRY = re.compile(r"\s*[-*+•]\s+(?P<key>[^:|]{2,50}?)\s*:\s*(?P<value>\S.*)")
 _BEGINS = re.compile(r"[~≈]?\s*\d")
+_ITEM = re.compile(
+    r"\s*(?:[-*+•]|\d{1,2}[.)])\s+(?P<name>[^:|]{2,50}?)(?:\s*:\s*|\s+[-–—]\s+|\s+(?=\([^()]*\)$))(?P<figures>\S.*)"
+)
+"""An entry of a list that begins with a name: `- H100: 989 TFLOPS, 80 GB`, `1. H100 (80 GB, 700 W)`."""
+_SEPARATOR = re.compile(r"(?:[,;·]\s+|\s+/\s+)(?![^()]*\))")
+_FIGURE = re.compile(r"(?<![\w.])[~≈]?\s*(\d[\d,.]*)\s*([A-Za-z]+(?:/s)?)(?![\w/])")
+_COLUMNS = {"peak": "peak", "bandwidth": "bandwidth", "capacity": "memory", "tdp": "tdp"}
+"""Names of columns for figures by their quantities, which their units say."""
+_BESIDE = re.compile(
+    r"of|with|without|dense|sparse|sparsity|tensor|core|cores|peak|memory|mem|vram|bandwidth|bw|tdp|power|board|max"
+    r"|nvlink|xgmi|(lp|g)?ddr\d\w*|x|hbm\w*"
+)
+"""Words that may stand beside a figure, besides precisions; with another word it may be about something else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +86,33 @@ def rows_of_lists(text: str, known: Sequence[Owner | None], plain: Callable[[str
     for owner, cells in listed.items():
         if _says_enough(cells) and owner not in run:
             yield {NAME: Cell(owner.device, owner.line), **cells}
+
+
+def rows_of_entries(text: str, is_device: IsDevice, plain: Callable[[str], str]) -> Iterator[Row]:
+    """A row for each entry of a list that names a device and its figures: `- **L4**: 242 TFLOPS FP16, 24 GB`."""
+    for number, line in enumerate(text.splitlines(), 1):
+        match = _ITEM.fullmatch(line.rstrip())
+        if match and is_device(name := plain(match["name"])):
+            figures = plain(match["figures"]).rstrip(".")
+            if figures.startswith("(") and figures.find(")") == len(figures) - 1:
+                figures = figures[1:-1]
+            parts = (_figure_of(part) for part in _SEPARATOR.split(figures))
+            cells = {column: Cell(figure, number) for column, figure in filter(None, parts)}
+            if _says_enough(cells):
+                yield {NAME: Cell(name, number), **cells}
+
+
+def _figure_of(part: str) -> tuple[str, str] | None:
+    """`bf16 peak` and `989 TFLOPS` of `989 TFLOPS (BF16)`; None where the figure may be about something else."""
+    if len(split := _FIGURE.split(part)) != 4:  # none, or several
+        return None
+    before, value, unit, after = split
+    figure = f"{value.rstrip('.,')} {unit}"
+    column = _COLUMNS.get(quantity_of(figure))
+    words = words_of(f"{before} {after}")
+    if not column or not all(word in PRECISION_WORDS or _BESIDE.fullmatch(word) for word in words):
+        return None
+    return " ".join(dict.fromkeys([*words, column])), figure
 
 
 def row_of_properties(grid: Grid, owner: Owner) -> Row | None:

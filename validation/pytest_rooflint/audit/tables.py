@@ -12,7 +12,7 @@ from pathlib import Path
 from pytest_rooflint.audit.braces import SUFFIXES, read_braces
 from pytest_rooflint.audit.grids import Grid
 from pytest_rooflint.audit.grids import rows as rows_of
-from pytest_rooflint.audit.headings import Owner, owners, row_of_properties, rows_of_lists
+from pytest_rooflint.audit.headings import Owner, owners, row_of_properties, rows_of_entries, rows_of_lists
 from pytest_rooflint.audit.markup import html_tables
 from pytest_rooflint.audit.records import read_records
 from pytest_rooflint.audit.rows import IsDevice, Row
@@ -59,6 +59,7 @@ def read(file: Path, is_device: IsDevice) -> list[Row]:
     about = owners(text, is_device) if suffix == ".md" else []
     rows = [row for grid in grids[suffix](text, file) for row in _rows_of_page(grid, file, is_device, about)]
     rows += rows_of_lists(text, about, _plain)
+    rows += rows_of_entries(text, is_device, _plain) if suffix == ".md" else ()
     if not rows and suffix == ".md":
         rows = list(read_python(_entries(text), file, is_device))
     if "<script" in text and suffix in (".html", ".htm"):

@@ -1,6 +1,7 @@
 """`rooflint mutate`: which errors in the specs the claims would catch."""
 
 import fnmatch
+import gc
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -92,6 +93,7 @@ def _found(
         raise RooflintError("no specs of your own to mutate: set rooflint_specs in pyproject.toml, or pass --specs DIR")
     store = None if no_cache else Store(home / FOLDER, suite)
     baseline = engine.baseline_of(suite, store)
+    gc.freeze()  # the suite stays to the end, and cycles would be looked for in it again and again
     wanted = _wanted(store.subjects if store else tuple(subjects(suite)), only, only_class)
     found = _scores(wanted, only_class, baseline, store, workers)
     whole = only == "*" and not only_class
