@@ -92,6 +92,7 @@ def test_an_entry_of_a_list_names_its_device_and_its_figures(page):
     [
         "- H100 SXM: needs 140 GB for weights, 3 TB/s",
         "- H100 SXM: 80 GB",
+        "- A100 SXM: 40 GB / 80 GB, 1.6 TB/s",
         "- H100 SXM: 140 GB of the model, 12 GB of the cache",
         "- H100 SXM: fast, with 80 to 94 GB, 16/32 GB",
         "- 70B models: 140 GB, 3 TB/s",

@@ -38,6 +38,7 @@ def test_columns_of_training_runs_are_told_by_their_names():
         ("0.4346", "right", None),
         ("21.7 %", "wrong", "sparse for dense"),
         ("137.9 %", "wrong", "above the peak"),
+        ("197e12", "not checked", None),  # a peak under the name of a share
         ("5.43 %", "wrong", "several devices"),
         ("57 %", "wrong", "another device"),  # 756 TFLOP/s are those of the PCIe board
     ],

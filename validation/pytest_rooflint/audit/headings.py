@@ -1,7 +1,7 @@
 """Figures outside tables of devices: properties below a heading, and entries of lists such as `- H100: 80 GB`."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -96,8 +96,9 @@ def rows_of_entries(text: str, is_device: IsDevice, plain: Callable[[str], str])
             figures = plain(match["figures"]).rstrip(".")
             if figures.startswith("(") and figures.find(")") == len(figures) - 1:
                 figures = figures[1:-1]
-            parts = (_figure_of(part) for part in _SEPARATOR.split(figures))
-            cells = {column: Cell(figure, number) for column, figure in filter(None, parts)}
+            found = [one for part in _SEPARATOR.split(figures) if (one := _figure_of(part))]
+            often = Counter(column for column, _ in found)  # 40 GB / 80 GB are of two devices
+            cells = {column: Cell(figure, number) for column, figure in found if often[column] == 1}
             if _says_enough(cells):
                 yield {NAME: Cell(name, number), **cells}
 

@@ -150,6 +150,8 @@ def _scaled(number: Printed, factor: float) -> Printed:
 # ---- Findings
 
 
+LARGEST_SHARE = 10
+"""Of a peak; a larger number under the name of a share, such as `197e12` in a function `mfu`, is something else."""
 _FAR_OFF = frozenset(
     {"sparse for dense", "another precision", "another unit", "MAC for op", "op counted twice", "several devices"}
 )
@@ -215,8 +217,10 @@ class _Judge:
         said, dense = self.said, self.dense
         if not said.meaning.devices:
             return replace(self.plain, status="unknown device", note=f"no spec named '{said.device}'")
+        if self.kind != RATE and self.number.value > LARGEST_SHARE:
+            return self._unchecked(f"{self.number.text} is no share of a peak")
         if self.kind != RATE and self.number.value > 1:
-            cause = Explanation("above the peak", "is more than the peak allows", 1.0, 0.0)
+            cause = Explanation("above the peak", "no device does more than its peak", 1.0, 0.0)
             return replace(self.plain, status="wrong", explanations=(cause,))
         if dense is None:
             return self._unchecked(f"{said.device} has no peak in {said.precision}")
