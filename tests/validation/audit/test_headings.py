@@ -74,6 +74,7 @@ def test_a_list_about_a_run_is_left_alone(page):
 def test_an_entry_of_a_list_names_its_device_and_its_figures(page):
     text = "- **H100 SXM**: 989 TFLOPS (BF16, dense), 80 GB HBM3, 3.35 TB/s memory bandwidth, 700 W.\n"
     text += "* A100 80GB SXM - 624 TFLOPS BF16 / 80 GB / 2.0 TB/s\n1. MI300X (192 GB; 5.3 TB/s)\n"
+    text += "[L40S](https://example.com/l40s): 48 GB, 864 GB/s\n"
     assert [(one.line, one.quantity, one.status) for one in page(text)] == [
         (1, "bf16 peak", "right"),
         (1, "capacity", "right"),
@@ -84,6 +85,22 @@ def test_an_entry_of_a_list_names_its_device_and_its_figures(page):
         (2, "bandwidth", "right"),
         (3, "capacity", "right"),
         (3, "bandwidth", "right"),
+        (4, "capacity", "right"),
+        (4, "bandwidth", "right"),
+    ]
+
+
+def test_an_entry_that_is_a_device_owns_the_list_inside_it(page):
+    text = "- H100 SXM\n  - Memory: 80 GB\n  - Bandwidth: 3.35 TB/s\n- **A100 80GB SXM**\n  * 80 GB HBM2e, 2.04 TB/s\n"
+    text += "  * 624 TFLOPS BF16\n- Memory: 1 GB\n- TDP: 1 W\n\nMI300X:\n- 192 GB\n- 5.3 TB/s\n- 750 W of heat\n"
+    assert [(one.line, one.device, one.quantity, one.status) for one in page(text)] == [
+        (2, "H100 SXM", "capacity", "right"),
+        (3, "H100 SXM", "bandwidth", "right"),
+        (5, "A100 80GB SXM", "capacity", "right"),
+        (5, "A100 80GB SXM", "bandwidth", "right"),
+        (6, "A100 80GB SXM", "bf16 peak", "wrong"),
+        (11, "MI300X", "capacity", "right"),
+        (12, "MI300X", "bandwidth", "right"),
     ]
 
 

@@ -18,15 +18,21 @@ LONGEST_VALUE = 60
 FEWEST = 2
 """Quantities that a list or a table below a heading says, for its figures to be of the device."""
 _HEADING = re.compile(r"(#{1,6})\s+(.+?)\s*#*\s*")
-_TITLE = re.compile(r"\s*(?:\*\*(?P<bold>[^*:|]{2,40}?):?\*\*:?|(?P<plain>[^*:|]{2,40}?):)\s*")
-"""A line that is the name of what the list below it is about: `H100 SXM:`, `**H100 SXM**`."""
+_BULLET = r"(?:[-*+•]|\d{1,2}[.)])\s+"
+_TITLE = re.compile(
+    rf"(?P<indent>\s*)(?P<bullet>{_BULLET})?"
+    r"(?:\*\*(?P<bold>[^*:|]{2,40}?):?\*\*:?|(?P<plain>[^*:|]{2,40}?)(?P<colon>:)?)\s*"
+)
+"""A line that is the name of what the list below it is about: `H100 SXM:`, `**H100 SXM**`, `- H100 SXM`."""
 _FENCE = re.compile(r"\s*(```|~~~)")
 _ENTRY = re.compile(r"\s*[-*+•]\s+(?P<key>[^:|]{2,50}?)\s*:\s*(?P<value>\S.*)")
 _BEGINS = re.compile(r"[~≈]?\s*\d")
-_ITEM = re.compile(
-    r"\s*(?:[-*+•]|\d{1,2}[.)])\s+(?P<name>[^:|]{2,50}?)(?:\s*:\s*|\s+[-–—]\s+|\s+(?=\([^()]*\)$))(?P<figures>\S.*)"
+_NAMED = re.compile(
+    rf"\s*(?:{_BULLET})?(?P<name>[^:|]{{2,50}}?)(?:\s*:\s*|\s+[-–—]\s+|\s+(?=\([^()]*\)$))(?P<figures>\S.*)"
 )
-"""An entry of a list that begins with a name: `- H100: 989 TFLOPS, 80 GB`, `1. H100 (80 GB, 700 W)`."""
+"""A line that begins with a name: `- H100: 989 TFLOPS, 80 GB`, `1. H100 (80 GB, 700 W)`."""
+_FIGURES = re.compile(rf"\s*{_BULLET}(\S.*)")
+"""An entry of a list below a title that may be nothing but figures: `- 192 GB HBM3`."""
 _SEPARATOR = re.compile(r"(?:[,;·]\s+|\s+/\s+)(?![^()]*\))")
 _FIGURE = re.compile(r"(?<![\w.])[~≈]?\s*(\d[\d,.]*)\s*([A-Za-z]+(?:/s)?)(?![\w/])")
 _COLUMNS = {"peak": "peak", "bandwidth": "bandwidth", "capacity": "memory", "tdp": "tdp"}
@@ -40,10 +46,11 @@ _BESIDE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The device that a heading names, and the line of the heading."""
+    """The device that a heading or a title names, and its line."""
 
     device: str
     line: int
+    is_title: bool = False
 
 
 def owners(text: str, is_device: IsDevice) -> list[Owner | None]:
@@ -51,23 +58,34 @@ def owners(text: str, is_device: IsDevice) -> list[Owner | None]:
     found: list[Owner | None] = []
     heading: Owner | None = None
     named: Owner | None = None
-    level, is_code = 0, False
+    level, depth, is_code = 0, -1, False
     for number, line in enumerate(text.splitlines(), 1):
         match = None if is_code else _HEADING.fullmatch(line)
         if _FENCE.match(line):
             is_code, named = not is_code, None
         elif match:
             device = match[2] if is_device(match[2]) else mentioned(match[2], is_device)
-            depth = len(match[1])
-            if device or depth <= level:
-                heading, level = (Owner(device, number) if device else None), depth
+            if device or len(match[1]) <= level:
+                heading, level = (Owner(device, number) if device else None), len(match[1])
             named = None
-        elif (own := _TITLE.fullmatch(line)) and is_device(own["bold"] or own["plain"]):
-            named = Owner(own["bold"] or own["plain"], number)
-        elif named and line.strip() and not (line[0].isspace() or "|" in line or _ENTRY.fullmatch(line)):
+        elif (own := _TITLE.fullmatch(line)) and (name := _title(own)) and is_device(name):
+            named, depth = Owner(name, number, is_title=True), len(own["indent"]) if own["bullet"] else -1
+        elif named and line.strip() and _ends_list(line, depth):
             named = None
         found.append(named or (None if is_code else heading))
     return found
+
+
+def _title(line: re.Match[str]) -> str:
+    """What a line may be the title of; empty for plain words without a bullet before or a colon behind them."""
+    return line["bold"] or (line["plain"] if line["bullet"] or line["colon"] else "")
+
+
+def _ends_list(line: str, depth: int) -> bool:
+    """Whether a line is not about the title above it, which is an entry of a list with that indentation, or -1."""
+    if len(line) - len(line.lstrip()) <= depth:
+        return True
+    return not (line[0].isspace() or "|" in line or _ENTRY.fullmatch(line) or _FIGURES.fullmatch(line))
 
 
 def rows_of_lists(text: str, known: Sequence[Owner | None], plain: Callable[[str], str]) -> Iterator[Row]:
@@ -83,24 +101,32 @@ def rows_of_lists(text: str, known: Sequence[Owner | None], plain: Callable[[str
             run |= {owner} if RUN & set(words_of(key)) else set()
             if _is_figure(key) and len(value) <= LONGEST_VALUE and _BEGINS.match(value):
                 listed[owner].setdefault(key, Cell(value, number))
+        elif owner and owner.is_title and (entry := _FIGURES.fullmatch(line)):
+            for column, figure in _figures(plain(entry[1])):
+                listed[owner].setdefault(column, Cell(figure, number))
     for owner, cells in listed.items():
         if _says_enough(cells) and owner not in run:
             yield {NAME: Cell(owner.device, owner.line), **cells}
 
 
 def rows_of_entries(text: str, is_device: IsDevice, plain: Callable[[str], str]) -> Iterator[Row]:
-    """A row for each entry of a list that names a device and its figures: `- **L4**: 242 TFLOPS FP16, 24 GB`."""
+    """A row for each line that begins with a device and has its figures: `- **L4**: 242 TFLOPS FP16, 24 GB`."""
     for number, line in enumerate(text.splitlines(), 1):
-        match = _ITEM.fullmatch(line.rstrip())
-        if match and is_device(name := plain(match["name"])):
-            figures = plain(match["figures"]).rstrip(".")
+        match = _NAMED.fullmatch(plain(line))
+        if match and is_device(name := match["name"]):
+            figures = match["figures"]
             if figures.startswith("(") and figures.find(")") == len(figures) - 1:
                 figures = figures[1:-1]
-            found = [one for part in _SEPARATOR.split(figures) if (one := _figure_of(part))]
-            often = Counter(column for column, _ in found)  # 40 GB / 80 GB are of two devices
-            cells = {column: Cell(figure, number) for column, figure in found if often[column] == 1}
+            cells = {column: Cell(figure, number) for column, figure in _figures(figures)}
             if _says_enough(cells):
                 yield {NAME: Cell(name, number), **cells}
+
+
+def _figures(text: str) -> list[tuple[str, str]]:
+    """Names of columns and figures of `80 GB, 3.35 TB/s`; none of a column that has several, such as 40 GB / 80 GB."""
+    found = [one for part in _SEPARATOR.split(text.rstrip(".")) if (one := _figure_of(part))]
+    often = Counter(column for column, _ in found)
+    return [one for one in found if often[one[0]] == 1]
 
 
 def _figure_of(part: str) -> tuple[str, str] | None:
