@@ -104,6 +104,11 @@ def test_an_entry_that_is_a_device_owns_the_list_inside_it(page):
     ]
 
 
+def test_a_list_of_a_run_is_left_alone(page):
+    run = "- A100 SXM\n  - Memory used: 75 GB\n  - Power: 340 W\n  - 30 GB\n"
+    assert {one.device for one in page(LIST + "\n# Runs\n\n" + run)} == {"NVIDIA GeForce RTX 3090"}
+
+
 @pytest.mark.parametrize(
     "entry",
     [

@@ -43,6 +43,9 @@ _BESIDE = re.compile(
 )
 """Words that may stand beside a figure, besides precisions; with another word it may be about something else."""
 
+_OF_RUN = RUN | {"used", "usage", "free", "measured", "allocated", "batch"}
+"""Words of a list that says how a program ran."""
+
 
 @dataclass(frozen=True, slots=True)
 class Owner:
@@ -98,10 +101,11 @@ def rows_of_lists(text: str, known: Sequence[Owner | None], plain: Callable[[str
     for number, (line, owner) in enumerate(zip(text.splitlines(), known, strict=False), 1):
         if owner and (match := _ENTRY.fullmatch(line)):
             key, value = plain(match["key"]), plain(match["value"])
-            run |= {owner} if RUN & set(words_of(key)) else set()
+            run |= {owner} if _OF_RUN & set(words_of(key)) else set()
             if _is_figure(key) and len(value) <= LONGEST_VALUE and _BEGINS.match(value):
                 listed[owner].setdefault(key, Cell(value, number))
         elif owner and owner.is_title and (entry := _FIGURES.fullmatch(line)):
+            run |= {owner} if _OF_RUN & set(words_of(entry[1])) else set()
             for column, figure in _figures(plain(entry[1])):
                 listed[owner].setdefault(column, Cell(figure, number))
     for owner, cells in listed.items():
