@@ -39,8 +39,8 @@ from rooflint.workloads.networks import network_named
 from rooflint.workloads.parallelism import Parallelism
 from rooflint.workloads.transformer import Step, table
 from rooflint_calibration.networks import EnergiesOf, of_others
-from rooflint_calibration.package import PUBLISHED
-from rooflint_calibration.published import PublishedSourceSpec, file_of, files_in, lines_of
+from rooflint_calibration.package import PUBLISHED, tables_in
+from rooflint_calibration.published import PublishedSourceSpec, file_of, lines_of
 
 TOPIC = "generation"
 FOLDER = f"{PUBLISHED}/generations"
@@ -149,7 +149,7 @@ GenerationTable = RatedTable[GenerationTableSpec]
 
 def files(roots: Iterable[Path]) -> Iterator[Path]:
     """All tables of some golden folders."""
-    return files_in(FOLDER, roots)
+    return tables_in(FOLDER, roots)
 
 
 def find(slug: str, roots: Iterable[Path]) -> GenerationTable:

@@ -23,8 +23,8 @@ from rooflint.kernels.constants import GROUPS, constants_file
 from rooflint.kernels.shapes import Numbers
 from rooflint.prediction.predict import ROOFLINE, SILICON, Setting, predict
 from rooflint.workloads.workload import Workload
-from rooflint_calibration.package import PUBLISHED
-from rooflint_calibration.published import PublishedSourceSpec, family_of, file_of, files_in, lines_of
+from rooflint_calibration.package import PUBLISHED, tables_in
+from rooflint_calibration.published import PublishedSourceSpec, family_of, file_of, lines_of
 
 TOPIC = "network"
 """What claims about these tables are about, where others are about a kind of kernel."""
@@ -92,7 +92,7 @@ class NetworkTable:
 
 def files(roots: Iterable[Path]) -> Iterator[Path]:
     """All tables of some golden folders."""
-    return files_in(FOLDER, roots)
+    return tables_in(FOLDER, roots)
 
 
 def find(slug: str, roots: Iterable[Path]) -> NetworkTable:

@@ -1,6 +1,6 @@
 """The package of measurements: its devices, their families, and where its files are."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -64,6 +64,11 @@ def devices(family: str) -> tuple[str, ...]:
 PUBLISHED = "silicon/published"
 """The folder of a golden root with tables of published times; it has no claims."""
 
+TOPICS = ("network", "generation", "training", "power")
+"""What claims about published tables with rows of several devices are about. With an `s` it is their folder within
+PUBLISHED, and the module here that reads them.
+"""
+
 NAME = "aiconfigurator-core"
 SERIES = "0.12"
 EXTRA = extra("silicon")
@@ -97,3 +102,9 @@ def label() -> str:
     """`aiconfigurator-core 0.12.0`. Raises NotInstalledError."""
     data_folder()
     return f"{NAME} {version(NAME)}"
+
+
+def tables_in(folder: str, roots: Iterable[Path]) -> Iterator[Path]:
+    """All tables in a folder of some golden folders."""
+    for root in roots:
+        yield from sorted((root / folder).glob("*.yaml"))

@@ -20,8 +20,8 @@ from rooflint.kernels.shapes import Numbers
 from rooflint.prediction.predict import SILICON, Setting, predict
 from rooflint.workloads.workload import Workload
 from rooflint_calibration.networks import NetworkTable, NetworkTableSpec, RowSpec
-from rooflint_calibration.package import PUBLISHED
-from rooflint_calibration.published import file_of, files_in, lines_of
+from rooflint_calibration.package import PUBLISHED, tables_in
+from rooflint_calibration.published import file_of, lines_of
 
 TOPIC = "power"
 FOLDER = f"{PUBLISHED}/powers"
@@ -69,7 +69,7 @@ class PowerTable(NetworkTable):
 
 def files(roots: Iterable[Path]) -> Iterator[Path]:
     """All tables of some golden folders."""
-    return files_in(FOLDER, roots)
+    return tables_in(FOLDER, roots)
 
 
 def find(slug: str, roots: Iterable[Path]) -> PowerTable:

@@ -26,7 +26,7 @@ from rooflint.kernels.constants import Constants, constants_file
 from rooflint.kernels.dispatch import kernel_for
 from rooflint.kernels.kernel import Kernel, Times, Work
 from rooflint.kernels.shapes import COLD, Numbers, Shapes, shapes
-from rooflint_calibration.package import PUBLISHED
+from rooflint_calibration.package import PUBLISHED, tables_in
 from rooflint_calibration.rows import Mask
 from rooflint_calibration.topics import PRODUCT, product_regime
 
@@ -131,13 +131,7 @@ class Published:
 
 def files(roots: Iterable[Path]) -> Iterator[Path]:
     """All tables of some golden folders."""
-    return files_in(PUBLISHED, roots)
-
-
-def files_in(folder: str, roots: Iterable[Path]) -> Iterator[Path]:
-    """All tables in a folder of some golden folders."""
-    for root in roots:
-        yield from sorted((root / folder).glob("*.yaml"))
+    return tables_in(PUBLISHED, roots)
 
 
 def find(slug: str, roots: Iterable[Path]) -> Published:

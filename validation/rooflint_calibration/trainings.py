@@ -30,8 +30,8 @@ from rooflint.workloads.networks import Network, network_named
 from rooflint.workloads.parallelism import Parallelism
 from rooflint_calibration.generations import RatedRowSpec, RatedTable, RatedTableSpec, read_as
 from rooflint_calibration.networks import of_others
-from rooflint_calibration.package import PUBLISHED
-from rooflint_calibration.published import file_of, files_in
+from rooflint_calibration.package import PUBLISHED, tables_in
+from rooflint_calibration.published import file_of
 
 TOPIC = "training"
 FOLDER = f"{PUBLISHED}/trainings"
@@ -82,7 +82,7 @@ TrainingTable = RatedTable[TrainingTableSpec]
 
 def files(roots: Iterable[Path]) -> Iterator[Path]:
     """All tables of some golden folders."""
-    return files_in(FOLDER, roots)
+    return tables_in(FOLDER, roots)
 
 
 def find(slug: str, roots: Iterable[Path]) -> TrainingTable:

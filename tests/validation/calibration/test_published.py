@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from rooflint.kernels.convolution import Convolution
 from rooflint.kernels.products import Gemm
 from rooflint.kernels.stream import Stream
 from rooflint_calibration import published
-from rooflint_calibration.package import PUBLISHED
+from rooflint_calibration.package import PUBLISHED, TOPICS
 from rooflint_calibration.published import STREAMS, given_of, predicted_s, regimes, roofline_s
 
 TABLE = """\
@@ -334,3 +335,10 @@ def test_the_range_is_that_of_the_published_rows(gpu):
     assert 2.1 < high < 2.25
     assert longer[~even & table.comparable].min() > 2.15
     assert 24 < longer[~even & table.comparable].max() < 31.5
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_a_topic_names_its_folder_and_the_module_that_reads_it(topic):
+    module = import_module(f"rooflint_calibration.{topic}s")
+    assert (topic, f"{PUBLISHED}/{topic}s") == (module.TOPIC, module.FOLDER)
+    assert callable(module.read)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from rooflint.base.errors import InputError, Problem, RooflintError, shown
 from rooflint.base.files import read_text
 from rooflint.hardware.device import Hardware
 from rooflint.hardware.registry import Registry, UnknownDeviceError
-from rooflint_calibration import generations, networks, powers, published, trainings
+from rooflint_calibration.package import PUBLISHED, TOPICS, tables_in
 from rooflint_measure.recording import Machine, Recording, read
 
 UNKNOWN = "unknown"
@@ -282,22 +283,18 @@ def _problems(device: str, file: Path, registry: Registry, claims: list[Claim]) 
 # ---- Published tables: each can be read, is of a known device, and has a claim about it
 
 TABLE_KIND, TABLE_SUBJECT = "prediction", "published"
-"""Claims that are about tables: `prediction: published <slug>`, and those of OF_ROWS: `prediction: network <slug>`."""
-OF_ROWS = {Path(one.FOLDER).name: one for one in (networks, generations, trainings, powers)}
-"""By the folder of tables whose rows are of several devices."""
+"""Claims that are about tables: `prediction: published <slug>`, and those of TOPICS: `prediction: network <slug>`."""
 
 
 def table_problems(roots: Iterable[Path], registry: Registry, claims: Iterable[Claim]) -> Iterator[Problem]:
     """Problems of the published tables of some golden folders."""
     subjects = [claim.subject.split()[:2] for claim in claims if claim.kind == TABLE_KIND]
     folders = list(roots)
-    for file in published.files(folders):
-        yield from _unreadable(file, registry)
-        yield from _unclaimed(file, TABLE_SUBJECT, subjects)
-    for one in OF_ROWS.values():
-        for file in one.files(folders):
+    subject_of = {PUBLISHED: TABLE_SUBJECT, **{f"{PUBLISHED}/{topic}s": topic for topic in TOPICS}}
+    for folder, subject in subject_of.items():
+        for file in tables_in(folder, folders):
             yield from _unreadable(file, registry)
-            yield from _unclaimed(file, one.TOPIC, subjects)
+            yield from _unclaimed(file, subject, subjects)
 
 
 def _unreadable(file: Path, registry: Registry) -> Iterator[Problem]:
@@ -314,11 +311,11 @@ def _unreadable(file: Path, registry: Registry) -> Iterator[Problem]:
 
 def _devices(file: Path) -> list[tuple[str, int]]:
     """The devices of a table with their lines. Raises InputError."""
-    if file.parent.name in OF_ROWS:
-        several = OF_ROWS[file.parent.name].read(file)
-        return [(row.device, line) for row, line in zip(several.spec.rows, several.lines, strict=True)]
-    table = published.read(file)
-    return [(table.spec.device, table.device_line)]
+    name = file.parent.name
+    table = import_module(f"rooflint_calibration.{name}").read(file)  # only for a file that is not kept: it takes long
+    if name == Path(PUBLISHED).name:
+        return [(table.spec.device, table.device_line)]
+    return [(row.device, line) for row, line in zip(table.spec.rows, table.lines, strict=True)]
 
 
 def _unclaimed(file: Path, subject: str, subjects: Iterable[Sequence[str]]) -> Iterator[Problem]:
