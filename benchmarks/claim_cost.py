@@ -71,6 +71,9 @@ def repository(folder: Path, *, devices: int, claims: int, bare: bool) -> Path:
     return folder
 
 
+OTHERS = ("html", "metadata", "xdist", "rerunfailures", "pytest_cov")
+"""Plugins that pytest loads where they are installed, and that one file does not need."""
+
 CHILD = """
 import resource, subprocess, sys, time
 started = time.perf_counter()
@@ -144,6 +147,7 @@ def main() -> None:
     run = [sys.executable, "-m", "pytest", *quiet, "golden"]
     first = [*run, "-p", "no:cacheprovider"]
     file = [sys.executable, "-m", "pytest", *quiet, "golden/d0.yaml"]
+    alone = [*file, *(option for name in OTHERS for option in ("-p", f"no:{name}"))]
     imports = [sys.executable, "-c", "import yaml, numpy, pytest"]
     model = [sys.executable, "-c", "import pytest, rooflint.hardware.registry, rooflint.diagnosis.diagnose"]
     with tempfile.TemporaryDirectory() as name:
@@ -169,6 +173,7 @@ def main() -> None:
                 "bare one": lambda: timed(run, bare_one),
                 "collect one": lambda: timed([*run, "--collect-only"], one),
                 "one file": lambda: timed(file, one),
+                "file alone": lambda: timed(alone, one),
                 "imports": lambda: timed(imports, base),
                 "model": lambda: timed(model, base),
             },
@@ -184,6 +189,7 @@ def main() -> None:
     print(marginal("a claim and its facts, nothing kept", best, "one", DEVICES * CLAIMS_PER_DEVICE - 1, "first"))
     print(f"collecting one claim over bare imports: ratio {best['collect one'] / best['imports']:.2f}")
     print(f"pytest on one file over importing pytest and the model: ratio {best['one file'] / best['model']:.2f}")
+    print(f"the same without the plugins of others: ratio {best['file alone'] / best['model']:.2f}")
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ class Source:
 
 
 #: File, path and operating point of a fact: what stays the same when its value or its line changes.
-Place = tuple[Path, str, str]
+Place = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Fact:
     @property
     def place(self) -> Place:
         """Where it is stated, whatever it says."""
-        return self.file, self.path, self.at
+        return str(self.file), self.path, self.at
 
     @property
     def value(self) -> float:

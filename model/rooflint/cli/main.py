@@ -81,7 +81,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 of modules are not imports: `--help` needs none of them, and the model works where the harness is not installed."""
 
 
-COLLECT_AFTER = 100_000
+COLLECT_AFTER = 1_000_000
 """New objects between two runs of the garbage collector; by default 700, so that imports alone start it hundreds of
 times, and a run over everything imported so far takes as long as reading a device."""
 

@@ -6,6 +6,7 @@ The last test draws pull requests on the shipped specs and golden files.
 import random
 import re
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -261,7 +262,7 @@ class PullRequests:
         }
         for old, claim in zip(self.judged, checking(suite), strict=True):
             read = old.read
-            touched = {claim.file, *read.goldens, *(place[0] for place in read.places)} & texts.keys()
+            touched = {claim.file, *read.goldens, *(Path(place[0]) for place in read.places)} & texts.keys()
             goldens = any(map(suite.owns, texts)) and read.any_golden(claim)
             found.append((old, after.judge(claim) if touched or goldens or names & read.names else old))
         return after, found

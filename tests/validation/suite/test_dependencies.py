@@ -71,7 +71,7 @@ def test_facts_of_an_operating_point_are_read_where_they_are_stated():
     overlay = device.operating_points["30w"]
     device.unit("tensor_core").peak_ops_per_s("int8")
     assert overlay.unread["units.tensor_core.clock"].place in noted.places
-    assert (device.file, "units.tensor_core.clock", "") not in noted.places
+    assert (str(device.file), "units.tensor_core.clock", "") not in noted.places
     assert "tdp" not in paths(noted)
 
 

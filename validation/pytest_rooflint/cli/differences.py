@@ -188,14 +188,14 @@ def _judged(side: ClaimSide, evidence: Evidence, folder: Path) -> dict[str, Know
         if key not in asked or key not in verdicts:
             continue
         verdict, noted = verdicts[key], asked[key]
-        places = [(Path.cwd() / one.file, one.path, one.at) for one in verdict.facts if one.file]
-        if len(places) < len(verdict.facts) or not all(any(map(file.is_relative_to, roots)) for file, _, _ in places):
+        files = [Path.cwd() / one.file for one in verdict.facts if one.file]
+        if len(files) < len(verdict.facts) or not all(any(map(file.is_relative_to, roots)) for file in files):
             continue
         found[f"{side.name(claim.file)}::{claim.id}"] = Known(
             verdict.outcome,
             verdict.corroborated,
             verdict.headline,
-            tuple(places),
+            tuple((str(file), one.path, one.at) for file, one in zip(files, verdict.facts, strict=True)),
             frozenset((section, name) for section, _, name in (one.partition(" ") for one in noted.names)),
             frozenset(side.name(Path.cwd() / file) for file in noted.goldens),
             noted.any_golden,

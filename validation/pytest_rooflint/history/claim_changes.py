@@ -207,7 +207,7 @@ class _Found:
         found = dict[Change, None]()
         for one, side in ((old, self.before), (new, self.after)):
             for file, path, at in sorted(one.places) if one and self.facts else ():
-                name = side.name(file) if side is self.before else shown(file)
+                name = side.name(Path(file)) if side is self.before else shown(Path(file))
                 found |= dict.fromkeys(self._changed_facts.get((name, path, at), ()))
         return [_fact(change) for change in found]
 
@@ -255,7 +255,7 @@ class _Found:
 
     def _key(self, place: Place) -> FactKey:
         file, path, at = place
-        return self._below(file), path, at
+        return self._below(Path(file)), path, at
 
     def _below(self, file: Path) -> str:
         """A spec file below its root; equal devices of the base are those of now."""

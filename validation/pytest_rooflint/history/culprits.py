@@ -82,7 +82,8 @@ class Candidate:
         if self.base is not None and self.head is not None and not (self.change and self.change.trait):
             return False
         if self.row:  # a fact that is missing on one side is looked up there without a trace
-            return any(place[0] in (self.row.then, self.row.now) for one in read for place in one.places)
+            files = {str(self.row.then), str(self.row.now)}
+            return any(place[0] in files for one in read for place in one.places)
         return any(self.names & one.names for one in read)
 
 

@@ -105,12 +105,17 @@ class Store:
 
     def _said(self, names: Iterable[Name], places: AbstractSet[Place]) -> Iterator[str]:
         """What devices and architectures say besides facts, and what some facts say."""
-        yield from map(self._outline, sorted(names))
+        yield self._outlines(frozenset(names))
         yield str(sum(map(self._statements.__getitem__, places & self._statements.keys())))  # the same in any order
 
     @cached_property
     def _goldens(self) -> Sequence[str]:
         return [*self._contents(self.suite.files)]
+
+    @memoised
+    def _outlines(self, names: frozenset[Name]) -> str:
+        """Many claims rest on the same devices."""
+        return digest_of(map(self._outline, sorted(names)))
 
     @memoised
     def _outline(self, name: Name) -> str:
@@ -374,8 +379,7 @@ def _as_json(claims: Iterable[JudgedClaim], keys: Mapping[str, str]) -> str:
             [places[place] for place in read.present],
             *([str(file) for file in read.goldens], read.folders),
         ]
-    listed = [(str(file), path, at) for file, path, at in places]
-    document = {"places": listed, "names": list(names), "claims": found}
+    document = {"places": list(places), "names": list(names), "claims": found}
     return json.dumps(document, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -391,7 +395,7 @@ def _claims(text: str, wanted: Mapping[str, Claim]) -> dict[str, tuple[str, Judg
     """Kept verdicts on wanted claims with their keys; none from a text that something else wrote."""
     try:
         found = json.loads(text)
-        places: list[Place] = [(_path(file), path, at) for file, path, at in found["places"]]
+        places: list[Place] = [(file, path, at) for file, path, at in found["places"]]
         names: list[Name] = [(section, name) for section, name in found["names"]]
         rows = found["claims"].items()
         return {name: _judged(name, wanted[name], row, places, names) for name, row in rows if name in wanted}
@@ -451,15 +455,14 @@ def _bases_as_json(bases: Sequence[Basis]) -> dict[str, Any]:
         ]
         for basis in bases
     ]
-    listed = [(str(file), path, at) for file, path, at in places]
-    return {"claims": list(claims), "names": list(names), "places": listed, "facts": facts}
+    return {"claims": list(claims), "names": list(names), "places": list(places), "facts": facts}
 
 
 def _bases(found: Any, count: int) -> list[Basis]:
     """What outcomes rest on, as it was kept; nothing where something else wrote it."""
     try:
         claims, names = found["claims"], [(section, name) for section, name in found["names"]]
-        places = [(_path(file), path, at) for file, path, at in found["places"]]
+        places: list[Place] = [(file, path, at) for file, path, at in found["places"]]
         made = [
             Basis(
                 dict.fromkeys(claims[one] for one in asked),
