@@ -439,7 +439,9 @@ def _fits(word: str, hardware: Hardware) -> bool:
     if is_form(word):
         having = [form for form in own if is_form(form)]
         having += [form for name in hardware.aliases if having for form in words(name) if is_form(form)]  # H200 PCIe
-        return not having or any(form.startswith(word) or word.startswith(form) for form in having)
+        alike = {form for form in having if form.rstrip("0123456789") == word.rstrip("0123456789")}
+        numbered = {form for form in alike if form[-1].isdigit()}  # an H100 is an SXM and an SXM5, and no SXM4
+        return not having or (word in numbered if numbered and word[-1].isdigit() else bool(alike))
     if (size := gigabytes(word)) is not None:
         declared = (words(name) for name in hardware.aliases)  # GH200 480GB: the memory of its CPU
         return any(_gigabytes(hardware, name) == size for name in hardware.memories) or any(

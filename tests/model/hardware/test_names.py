@@ -111,6 +111,7 @@ def test_a_name_that_leaves_out_form_and_size_means_every_variant():
 def test_a_form_or_a_size_that_the_device_does_not_have_is_another_device():
     assert short("L4 80GB") == set()
     assert short("V100 SXM5") == set()
+    assert short("H100 SXM4") == short("A100 SXM5 80GB") == set()  # though both are declared as `SXM`, too
     assert short("H100 SXM 94GB") == set()
 
 
